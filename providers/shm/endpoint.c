@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/draw.h"
+#include "base/random.h"
 #include "connection/hello.h"
 #include "connection/lifecycle.h"
 #include "connection/listen.h"
 #include "connection/meet.h"
-#include "connection/mend.h"
+#include "connection/repair.h"
 #include "link/bounce.h"
 #include "link/control.h"
 #include "link/publish.h"
@@ -25,36 +25,36 @@
 #include "rma/direct.h"
 
 /* Farewells wait at most this long for room in a ring; a socket takes what found none. ns */
-#define FAREWELL_PATIENCE UINT64_C(50000000)
+#define GOODBYE_PATIENCE UINT64_C(50000000)
 
 /* The retry timer only has to end the sleep: progress does the rest. */
-static void nothing(struct ofp_timer *timer, uint64_t now)
+static void handle_retry_timer(struct ofp_timer *timer, uint64_t now)
 {
     (void)timer;
     (void)now;
 }
 
-static void look(struct ofp_timer *timer, uint64_t now)
+static void check_own_segment(struct ofp_timer *timer, uint64_t now)
 {
     (void)now;
-    shm_segment_mend(OFP_CONTAINER_OF(timer, struct shm_endpoint, look_timer));
+    shm_segment_repair(OFP_CONTAINER_OF(timer, struct shm_endpoint, check_timer));
 }
 
 /* What was under way over a link ends with it; the receives and operations are the core's affair. */
-static void link_detached(struct shm_link *link)
+static void free_link_transfers(struct shm_link *link)
 {
-    shm_pulls_drop(link);
-    shm_pushes_drop(link);
+    shm_pulls_free(link);
+    shm_pushes_free(link);
 }
 
 static const struct shm_upper upper = {
     .meeting_connected = shm_meeting_connected,
     .meeting_received = shm_meeting_received,
-    .meeting_hung_up = shm_meeting_hung_up,
+    .meeting_disconnected = shm_meeting_disconnected,
     .meeting_failed = shm_meeting_failed,
-    .arena_wanted = shm_meet_ask_arena,
-    .link_detached = link_detached,
-    .ring_ends = shm_receive_rest,
+    .request_arena = shm_arena_request,
+    .free_transfers = free_link_transfers,
+    .drain_ring = shm_ring_drain,
 };
 
 int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
@@ -66,8 +66,8 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     endpoint->base = base;
     endpoint->domain = domain;
     endpoint->upper = &upper;
-    endpoint->retry_timer.expired = nothing;
-    endpoint->look_timer.expired = look;
+    endpoint->retry_timer.expired = handle_retry_timer;
+    endpoint->check_timer.expired = check_own_segment;
     endpoint->number_cursor = 1;
     ofp_list_init(&endpoint->busy);
     ofp_list_init(&endpoint->to_wake);
@@ -75,19 +75,19 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     ofp_list_init(&endpoint->pulls);
     ofp_list_init(&endpoint->awaited);
     ofp_list_init(&endpoint->pushing);
-    ofp_list_init(&endpoint->reaching);
-    endpoint->incarnation = shm_draw();
+    ofp_list_init(&endpoint->remotes);
+    endpoint->incarnation = shm_random_read();
     error = shm_segment_create(&endpoint->segment, domain->slot_shift, domain->bounce_size, domain->bounce_count,
                                endpoint->incarnation, base->identity, &endpoint->segment_fd, text, text_size);
     if (error)
         return error;
     endpoint->ring = (struct shm_ring){endpoint->segment.header, endpoint->segment.slots, domain->slot_shift};
     if (base->remote_events)
-        ofp_store_relaxed(&endpoint->segment.header->status, shm_own_status(endpoint));
+        ofp_store_relaxed(&endpoint->segment.header->status, shm_status_compute(endpoint));
     error = shm_bounce_open(endpoint);
     if (error)
         goto close_segment;
-    error = shm_listen(endpoint, service, text, text_size);
+    error = shm_listener_open(endpoint, service, text, text_size);
     if (error)
         goto close_bounce;
     ofp_list_append(&domain->endpoints, &endpoint->node);
@@ -101,7 +101,7 @@ close_segment:
     return error;
 }
 
-int shm_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
+int shm_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t *length)
 {
     const struct shm_address *own = &shm_endpoint_of(base)->address;
 
@@ -115,27 +115,27 @@ int shm_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
 /* --------------------------------------------------------------------------------------------------------- sleeping */
 
 /* Work that no peer would wake us for. */
-static bool has_work(struct shm_endpoint *endpoint)
+static bool needs_progress(struct shm_endpoint *endpoint)
 {
-    uint64_t state = ofp_load_ordered(&shm_ring_slot(&endpoint->ring, endpoint->head)->state);
+    uint64_t state = ofp_load_ordered(&shm_ring_find_slot(&endpoint->ring, endpoint->head)->state);
 
     /* Stalled: the slot waits for a receive of our own, and whoever posts one makes progress. */
     if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
         return !endpoint->stalled;
-    if (!shm_head_mend(endpoint))
-        shm_schedule_retry(endpoint);
-    if (endpoint->work & SHM_WORK_LINKS && shm_links_work(endpoint))
+    if (!shm_head_repair(endpoint))
+        shm_retry_schedule(endpoint);
+    if (endpoint->work & SHM_WORK_LINKS && shm_links_progress(endpoint))
         return true;
-    return !ofp_list_empty(&endpoint->pulls) || shm_pushes_can_move(endpoint) || shm_reaching_can_move(endpoint);
+    return !ofp_list_empty(&endpoint->pulls) || shm_pushes_can_move(endpoint) || shm_remotes_can_move(endpoint);
 }
 
 /* Who has the segment may have taken the bit away by which it is to wake us. */
-static void look_later(struct shm_endpoint *endpoint)
+static void schedule_segment_check(struct shm_endpoint *endpoint)
 {
-    if (endpoint->look_timer.position || !endpoint->links)
+    if (endpoint->check_timer.position || !endpoint->links)
         return;
-    endpoint->look_timer.deadline = shm_core->now() + SHM_LOOK_PAUSE;
-    shm_core->timer_start(endpoint->domain->base, &endpoint->look_timer);
+    endpoint->check_timer.deadline = shm_core->now() + SHM_LOOK_PAUSE;
+    shm_core->timer_start(endpoint->domain->base, &endpoint->check_timer);
 }
 
 bool shm_endpoint_arm(struct ofp_endpoint *base)
@@ -145,13 +145,13 @@ bool shm_endpoint_arm(struct ofp_endpoint *base)
     /* The receiver's half of the sleep handshake; the sender's is shm_ring_publish. */
     ofp_set_bits(&endpoint->ring.header->status, SHM_SLEEPING);
     endpoint->armed = true;
-    if (has_work(endpoint))
+    if (needs_progress(endpoint))
         return false;
-    shm_wake_sleepers(endpoint);
-    look_later(endpoint);
+    shm_sleepers_wake(endpoint);
+    schedule_segment_check(endpoint);
     /* What waits for room in a ring: nobody wakes us for that. */
-    if (!ofp_list_empty(&endpoint->pushing) || !ofp_list_empty(&endpoint->reaching))
-        shm_schedule_retry(endpoint);
+    if (!ofp_list_empty(&endpoint->pushing) || !ofp_list_empty(&endpoint->remotes))
+        shm_retry_schedule(endpoint);
     return true;
 }
 
@@ -167,7 +167,7 @@ void shm_endpoint_disarm(struct ofp_endpoint *base)
 
 /* ---------------------------------------------------------------------------------------------------------- closing */
 
-static bool flush_all(struct shm_endpoint *endpoint)
+static bool flush_controls(struct shm_endpoint *endpoint)
 {
     bool flushed = true;
 
@@ -181,9 +181,9 @@ static bool flush_all(struct shm_endpoint *endpoint)
 }
 
 /* A GOODBYE for everybody who has our segment, behind whatever else waits for room in their rings. */
-static void say_goodbye(struct shm_endpoint *endpoint, uint64_t deadline)
+static void send_goodbyes(struct shm_endpoint *endpoint, uint64_t deadline)
 {
-    uint64_t patience = shm_core->now() + FAREWELL_PATIENCE;
+    uint64_t patience = shm_core->now() + GOODBYE_PATIENCE;
 
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
@@ -194,13 +194,13 @@ static void say_goodbye(struct shm_endpoint *endpoint, uint64_t deadline)
     }
     if (patience > deadline)
         patience = deadline;
-    while (!flush_all(endpoint) && shm_core->now() < patience)
+    while (!flush_controls(endpoint) && shm_core->now() < patience)
         sched_yield();
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
         if (link && link->state != OFPI_MEET_DRAINING && !ofp_list_empty(&link->controls))
-            shm_meet_goodbye(link);
+            shm_close_notice_send(link);
     }
 }
 
@@ -212,20 +212,20 @@ void shm_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
     OFP_SHM_STEP(before_closing);
     /*
      * First: who is still reading our memory looks at it when done, and only then believes what it read. The memory is the
-     * user's again when this function has returned. Pairs with pull_end, and with shm_visit: nobody comes in any more.
+     * user's again when this function has returned. Pairs with end_pull, and with shm_visit_start: nobody comes in any more.
      */
     ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSING);
     OFP_SHM_STEP(after_closing);
     shm_visitors_wait(endpoint, deadline);
-    shm_listen_close(endpoint);
-    shm_meetings_drop(endpoint, NULL);
-    say_goodbye(endpoint, deadline);
+    shm_listener_close(endpoint);
+    shm_meetings_close(endpoint, NULL);
+    send_goodbyes(endpoint, deadline);
     for (uint32_t i = 1; i < endpoint->link_capacity; i++)
         if (endpoint->links[i])
             shm_link_free(endpoint->links[i]);
     ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSED);
     shm_core->timer_stop(endpoint->domain->base, &endpoint->retry_timer);
-    shm_core->timer_stop(endpoint->domain->base, &endpoint->look_timer);
+    shm_core->timer_stop(endpoint->domain->base, &endpoint->check_timer);
     ofp_list_remove(&endpoint->node);
     shm_bounce_close(endpoint);
     shm_segment_unmap(&endpoint->segment);

@@ -6,7 +6,7 @@
 
 int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
 void shm_endpoint_close(struct ofp_endpoint *base, uint64_t deadline);
-int shm_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
+int shm_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t *length);
 bool shm_endpoint_arm(struct ofp_endpoint *base);
 void shm_endpoint_disarm(struct ofp_endpoint *base);
 

@@ -72,7 +72,7 @@ static void read_params(struct shm_domain *domain)
 }
 
 /* What a wake-up was for is found by progress. */
-static void woken(struct ofp_watch *watch, uint32_t events)
+static void read_event_fd(struct ofp_watch *watch, uint32_t events)
 {
     uint64_t count;
     ssize_t ignored = read(watch->fd, &count, sizeof(count));
@@ -81,7 +81,7 @@ static void woken(struct ofp_watch *watch, uint32_t events)
     (void)events;
 }
 
-static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
+static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
 {
     struct shm_domain *domain = shm_domain_of(base);
     int error = shm_core->host_id(&domain->host, text, text_size);
@@ -90,7 +90,7 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
         return error;
     base->info->provider_data[INFO_HOST] = domain->host;
     domain->base = base;
-    domain->start_time = shm_process_start_time(0);
+    domain->start_time = shm_process_read_start_time(0);
     ofp_list_init(&domain->processes);
     ofp_list_init(&domain->endpoints);
     ofp_list_init(&domain->arenas);
@@ -103,14 +103,14 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
     domain->self.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (domain->self.event_fd < 0)
         return -errno;
-    domain->wake = (struct ofp_watch){.fd = domain->self.event_fd, .events = EPOLLIN, .ready = woken};
+    domain->wake = (struct ofp_watch){.fd = domain->self.event_fd, .events = EPOLLIN, .ready = read_event_fd};
     error = shm_core->watch_add(base, &domain->wake);
     if (error)
         close(domain->self.event_fd);
     return error;
 }
 
-static void domain_close(struct ofp_domain *base)
+static void close_domain(struct ofp_domain *base)
 {
     struct shm_domain *domain = shm_domain_of(base);
 
@@ -154,7 +154,7 @@ static void fill_info(struct ofp_info *info, bool ordered)
     snprintf(info->domain, sizeof(info->domain), "%s", ordered ? "shm-ordered" : "shm");
 }
 
-static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+static int query_infos(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     int fd, count = max < 2 ? max : 2;
     uint64_t host;
@@ -173,38 +173,38 @@ static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size
 /* --------------------------------------------------------------------------------------------------------- addresses */
 
 /* There is one kind of address, whatever the info. */
-static int resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
-                   char *text, size_t text_size)
+static int resolve_address(const struct ofp_info *info, const char *node, const char *service, void *address,
+                           size_t *length, char *text, size_t text_size)
 {
     (void)info;
     return shm_address_resolve(node, service, address, length, text, text_size);
 }
 
 /* Who is told of a node of this host is told nothing new: nobody else ever gets here. */
-static int at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
+static int check_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
 {
     (void)info;
-    return shm_address_is_here(node, text, text_size);
+    return shm_address_check_node(node, text, text_size);
 }
 
-static int address_check(const struct ofp_info *info, const void *address, size_t length)
+static int check_address(const struct ofp_info *info, const void *address, size_t length)
 {
     (void)info;
     return shm_address_check(address, length);
 }
 
 /* An info that nobody opened is of no host yet. */
-static int reaches(const struct ofp_info *info, const void *bytes, size_t length, char *text, size_t text_size)
+static int check_host(const struct ofp_info *info, const void *bytes, size_t length, char *text, size_t text_size)
 {
     uint64_t host = info->provider_data[INFO_HOST];
     struct shm_address address;
 
     (void)length;
     memcpy(&address, bytes, sizeof(address));
-    return host ? shm_address_reaches(host, &address, text, text_size) : 0;
+    return host ? shm_address_check_host(host, &address, text, text_size) : 0;
 }
 
-static int address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+static int format_address(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
 {
     (void)info;
     return shm_address_format(address, length, text, text_size);
@@ -218,19 +218,19 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .peer_size = sizeof(struct shm_peer),
     .open = shm_endpoint_open,
     .close = shm_endpoint_close,
-    .name = shm_endpoint_name,
+    .name = shm_endpoint_get_address,
     .connect = shm_link_connect,
-    .peer_down = shm_link_peer_down,
+    .peer_down = shm_link_disconnect,
     .internal_channel = true,
-    .post = shm_post,
+    .post = shm_operation_post,
     .receive_start = shm_receive_start,
-    .flush = shm_flush,
-    .progress = shm_progress,
+    .flush = shm_endpoint_flush,
+    .progress = shm_endpoint_progress,
     .arm = shm_endpoint_arm,
     .disarm = shm_endpoint_disarm,
 };
 
-static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
+static const struct ofp_endpoint_ops *endpoint_ops_of_info(const struct ofp_info *info)
 {
     (void)info;
     return &rdm_ops;
@@ -239,8 +239,8 @@ static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
 static const struct ofp_domain_ops domain_ops = {
     .size = sizeof(struct ofp_domain_ops),
     .domain_size = sizeof(struct shm_domain),
-    .open = domain_open,
-    .close = domain_close,
+    .open = open_domain,
+    .close = close_domain,
     .region_publish = shm_region_publish,
     .region_withdraw = shm_region_withdraw,
     .memory_allocate = shm_arena_allocate,
@@ -255,14 +255,14 @@ static const struct ofp_provider provider = {
     .name = SHM_NAME,
     .description = "shared memory between processes of one host and user",
     .params = params,
-    .getinfo = getinfo,
-    .resolve = resolve,
-    .address_check = address_check,
-    .address_format = address_format,
-    .at_node = at_node,
-    .reaches = reaches,
+    .getinfo = query_infos,
+    .resolve = resolve_address,
+    .address_check = check_address,
+    .address_format = format_address,
+    .at_node = check_node,
+    .reaches = check_host,
     .domain_ops = &domain_ops,
-    .endpoint_ops = endpoint_ops,
+    .endpoint_ops = endpoint_ops_of_info,
 };
 
 __attribute__((visibility("default"))) const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);

@@ -39,7 +39,7 @@
 /* Between two looks at the own segment while asleep, ns. */
 #define SHM_LOOK_PAUSE UINT64_C(1000000000)
 /* Empty polls between two looks at whether the own segment is in order; a power of two. */
-#define SHM_MEND_POLLS 4096u
+#define SHM_REPAIR_POLLS 4096u
 /* Calls of others under way at once, at an endpoint. */
 #define SHM_CALLS_MAX 64
 
@@ -98,7 +98,7 @@ struct shm_target {
 };
 
 /* A region of the other side that we have mapped. */
-struct shm_reached {
+struct shm_last_region {
     char *memory; /* its first byte here; NULL: none */
     uint64_t key;
     struct shm_target target;
@@ -128,8 +128,8 @@ struct shm_link {
     uint32_t stamp_in;     /* series of its slots in ours */
 
     uint32_t number;             /* ours for it: index in endpoint->links */
-    uint32_t bounce_held;        /* our buffers with whole messages that it has not given back */
-    uint32_t fragments_held;     /* and those with fragments */
+    uint32_t bounce_used;        /* our buffers with whole messages that it has not given back */
+    uint32_t fragments_used;     /* and those with fragments */
     struct shm_segment segment;  /* theirs */
     struct shm_process *process; /* NULL: CONNECTING or BACKOFF, nothing of theirs is here */
     uint64_t probe_address;      /* there lies its incarnation: proves that the process is still the same */
@@ -141,14 +141,14 @@ struct shm_link {
     struct ofp_list wake;        /* in endpoint->to_wake while its owner waits to be woken */
     struct ofp_list controls;    /* struct shm_control: waits for room in their ring */
     struct shm_presence presence;
-    struct ofp_pending *reach;  /* the one RMA or atomic operation that has not left whole; NULL: none */
-    struct ofp_list reaching;   /* in endpoint->reaching while there is one */
-    struct ofp_list pushes;     /* struct shm_push: payload that we send it in fragments, one message after the other */
-    struct ofp_list pushing;    /* in endpoint->pushing while there are any */
-    uint32_t unanswered;        /* operations that went by their ring, or have begun to */
-    uint32_t reachable;         /* of the last ones, those in a row that could have been direct; direct.c */
-    struct shm_reached reached; /* direct.c: the last one; `memory` NULL with `process` */
-    struct shm_costs *costs;    /* cost.c: of moving its messages; NULL: none was large. Owned */
+    struct ofp_pending *remote_operation; /* the one RMA or atomic operation that has not left whole; NULL: none */
+    struct ofp_list remotes;              /* in endpoint->reaching while there is one */
+    struct ofp_list pushes;  /* struct shm_push: payload that we send it in fragments, one message after the other */
+    struct ofp_list pushing; /* in endpoint->pushing while there are any */
+    uint32_t unanswered;     /* operations that went by their ring, or have begun to */
+    uint32_t direct_count;   /* of the last ones, those in a row that could have been direct; direct.c */
+    struct shm_last_region last_region; /* direct.c: the last one; `memory` NULL with `process` */
+    struct shm_costs *costs;            /* cost.c: of moving its messages; NULL: none was large. Owned */
 };
 
 _Static_assert(offsetof(struct shm_link, stamp_in) + sizeof(uint32_t) <= SHM_CACHE_LINE,
@@ -176,14 +176,14 @@ struct shm_upper {
     /* meet.c: the connection of a caller or asker stands; a packet arrived; the other side hung up; the deadline passed. */
     int (*meeting_connected)(struct shm_meeting *meeting);
     void (*meeting_received)(struct shm_meeting *meeting, struct shm_received *received);
-    void (*meeting_hung_up)(struct shm_meeting *meeting);
+    void (*meeting_disconnected)(struct shm_meeting *meeting);
     void (*meeting_failed)(struct shm_meeting *meeting, int error, const char *text);
     /* arena.c: ask the owner of a link for memory of its domain; shm_foreign_arena_arrived brings it. */
-    int (*arena_wanted)(struct shm_link *link, uint32_t number);
+    int (*request_arena)(struct shm_link *link, uint32_t number);
     /* lifecycle.c: messages under way over this link go nowhere any more. */
-    void (*link_detached)(struct shm_link *link);
-    /* mend.c: the ring is about to be given up. */
-    void (*ring_ends)(struct shm_endpoint *endpoint);
+    void (*free_transfers)(struct shm_link *link);
+    /* repair.c: the ring is about to be given up. */
+    void (*drain_ring)(struct shm_endpoint *endpoint);
 };
 
 struct shm_endpoint {
@@ -202,12 +202,12 @@ struct shm_endpoint {
     bool armed, stalled, closed;
     bool complained_owner, complained_kind;
     uint64_t protocol_errors;
-    /* mend.c: head + 1 at which a claimed slot is watched, 0: none; its state, since when, and what its owner was asked. */
+    /* repair.c: head + 1 at which a claimed slot is watched, 0: none; its state, since when, and what its owner was asked. */
     uint64_t suspect, suspect_state, suspect_since;
-    const struct shm_slot *suspect_asked; /* NULL: not yet */
-    uint64_t suspect_asked_state;
-    uint64_t slots_seen;  /* when all slots were looked at */
-    uint64_t renew_again; /* when, after a failure */
+    const struct shm_slot *suspect_probe; /* NULL: not yet */
+    uint64_t suspect_probe_state;
+    uint64_t slots_checked; /* when all slots were looked at */
+    uint64_t replace_again; /* when, after a failure */
     struct shm_segment segment;
     int segment_fd;
     uint64_t incarnation; /* random; also what a peer reads to prove that it may attach */
@@ -222,7 +222,7 @@ struct shm_endpoint {
     struct ofp_list pulls, awaited; /* payload that we work on; that only the sender can bring */
     uint32_t pipelined;             /* of both, messages whose senders are asked for fragments */
     struct ofp_list pushing;        /* links, by shm_link.pushing: each in its turn */
-    struct ofp_list reaching;       /* links, by shm_link.reaching */
+    struct ofp_list remotes;        /* links, by shm_link.reaching */
     struct ofp_list to_wake;        /* links, by shm_link.wake: sleepers that are to know what was sent to them */
     bool in_progress;
     uint64_t moved;       /* bytes that this call of progress has fetched */
@@ -230,7 +230,7 @@ struct shm_endpoint {
     struct ofp_watch listener;
     struct ofp_timer listener_timer; /* out of descriptors, or enough calls: listen again */
     struct ofp_timer retry_timer;
-    struct ofp_timer look_timer; /* asleep: look at the own segment all the same */
+    struct ofp_timer check_timer; /* asleep: look at the own segment all the same */
 };
 
 enum shm_work {
@@ -238,7 +238,7 @@ enum shm_work {
     SHM_WORK_PULLS = 2,
     SHM_WORK_PUSHES = 4,
     SHM_WORK_ANNOUNCE = 8,
-    SHM_WORK_REACHING = 16,
+    SHM_WORK_REMOTE = 16,
     SHM_WORK_PROBE = 32 /* a slot of nobody was read: somebody's may be missing */
 };
 

@@ -22,7 +22,7 @@ static void say(struct input *input)
     struct shm_content content = far_content(&far, input);
 
     if (content.kind == SHM_REMOTE) {
-        struct shm_request *request = (struct shm_request *)(void *)shm_bounce_memory(&far.own, how % 4u);
+        struct shm_request *request = (struct shm_request *)(void *)shm_bounce_resolve(&far.own, how % 4u);
 
         *request = (struct shm_request){.offset = take(input),
                                         .length = take(input),
@@ -31,7 +31,7 @@ static void say(struct input *input)
                                         .atomic_op = take(input) % 24,
                                         .datatype = take(input) % 20};
         for (uint32_t i = 0; i < 3; i++)
-            shm_request_pieces(request)[i] = (struct shm_remote_piece){take(input), take(input), 1 + take(input) % 3u};
+            shm_pieces_of(request)[i] = (struct shm_remote_piece){take(input), take(input), 1 + take(input) % 3u};
         content.bounce.index = how % 4u;
     }
     /* In another's name without the stamp that only he knows. */
@@ -68,10 +68,10 @@ static void scribble(struct input *input)
         ofp_store_release(&far.theirs.bounce_states[where % 4u].freed, (uint32_t)value);
         break;
     default:
-        ofp_store_release(&slot->state, where & 64
-                                            ? value
-                                            : shm_state(shm_state_lap(ofp_load_acquire(&slot->state)) + value % 3 - 1,
-                                                        value / 4 % 5, value >> 8 & 3));
+        ofp_store_release(&slot->state,
+                          where & 64 ? value
+                                     : shm_state_build(shm_lap_of(ofp_load_acquire(&slot->state)) + value % 3 - 1,
+                                                       value / 4 % 5, value >> 8 & 3));
         break;
     }
 }

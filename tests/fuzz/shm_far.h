@@ -101,7 +101,7 @@ static inline int far_connect(void)
 {
     struct shm_address address = world_address("tested");
     struct sockaddr_un socket_address;
-    socklen_t length = shm_address_socket(&address, &socket_address);
+    socklen_t length = shm_address_convert(&address, &socket_address);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     check(fd >= 0);
@@ -115,7 +115,7 @@ static inline void far_listen(struct far *far)
 {
     struct shm_address address = world_address("far");
     struct sockaddr_un socket_address;
-    socklen_t length = shm_address_socket(&address, &socket_address);
+    socklen_t length = shm_address_convert(&address, &socket_address);
 
     far->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     check(bind(far->listener, (struct sockaddr *)&socket_address, length) == 0 && listen(far->listener, 16) == 0);
@@ -260,7 +260,7 @@ static inline void far_publish(struct far *far, const struct shm_content *conten
         return;
     slot->content = *content;
     if (stamped) {
-        far->stamp = shm_stamp_next(far->stamp);
+        far->stamp = shm_stamp_advance(far->stamp);
         slot->content.stamp = shm_stamp_of(far->stamp);
     }
     shm_ring_publish(&ring, slot, state);
@@ -275,7 +275,7 @@ static inline bool far_read(struct far *far, bool answer)
 
     if (!shm_ring_is_ready(&ring, far->head, state))
         return false;
-    content = shm_ring_slot(&ring, far->head)->content;
+    content = shm_ring_find_slot(&ring, far->head)->content;
     shm_ring_free(&ring, far->head++);
     switch (content.kind) {
     case SHM_ANNOUNCED:

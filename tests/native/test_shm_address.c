@@ -153,8 +153,8 @@ static void test_reaches(void **state)
 
     (void)state;
     assert_int_equal(resolve(NULL, "7471", &address, text), 0);
-    assert_int_equal(shm_address_reaches(address.host, &address, text, sizeof(text)), 0);
-    assert_int_equal(shm_address_reaches(address.host + 1, &address, text, sizeof(text)), -EHOSTUNREACH);
+    assert_int_equal(shm_address_check_host(address.host, &address, text, sizeof(text)), 0);
+    assert_int_equal(shm_address_check_host(address.host + 1, &address, text, sizeof(text)), -EHOSTUNREACH);
     assert_non_null(strstr(text, "7471 is on another host"));
 }
 
@@ -167,7 +167,7 @@ static void test_socket_is_abstract(void **state)
 
     (void)state;
     assert_int_equal(resolve(NULL, "7471", &address, text), 0);
-    length = shm_address_socket(&address, &socket_address);
+    length = shm_address_convert(&address, &socket_address);
     assert_int_equal(socket_address.sun_path[0], 0);
     snprintf(expected, sizeof(expected), "ofipy-shm/1/%u/7471", getuid());
     assert_int_equal(length, offsetof(struct sockaddr_un, sun_path) + 1 + strlen(expected));

@@ -12,8 +12,9 @@
 
 #include "message/choice.h"
 
-#define ALL (SHM_WAY_BIT(OFP_MOVED_MAPPED) | SHM_WAY_BIT(OFP_MOVED_PIPELINED) | SHM_WAY_BIT(OFP_MOVED_ATTACHED))
-#define UNMAPPED (SHM_WAY_BIT(OFP_MOVED_PIPELINED) | SHM_WAY_BIT(OFP_MOVED_ATTACHED))
+#define ALL                                                                                                            \
+    (SHM_METHOD_BIT(OFP_MOVED_MAPPED) | SHM_METHOD_BIT(OFP_MOVED_PIPELINED) | SHM_METHOD_BIT(OFP_MOVED_ATTACHED))
+#define UNMAPPED (SHM_METHOD_BIT(OFP_MOVED_PIPELINED) | SHM_METHOD_BIT(OFP_MOVED_ATTACHED))
 #define MIB (UINT64_C(1) << 20)
 
 /* ns of a message by each way. */
@@ -58,7 +59,7 @@ static uint64_t find_fastest(const struct costs *costs, uint32_t ways)
     uint64_t least = UINT64_MAX;
 
     for (int way = 0; way < OFP_MOVED_WAYS; way++)
-        if (ways & SHM_WAY_BIT(way) && costs->of[way] < least)
+        if (ways & SHM_METHOD_BIT(way) && costs->of[way] < least)
             least = costs->of[way];
     return least;
 }
@@ -66,11 +67,11 @@ static uint64_t find_fastest(const struct costs *costs, uint32_t ways)
 static void move_message(struct run *run, const struct costs *costs, uint32_t ways, bool alone)
 {
     bool trial;
-    enum ofp_moved way = shm_choice_take(&run->choice, ways, alone, &trial);
+    enum ofp_moved way = shm_choice_choose_method(&run->choice, ways, alone, &trial);
     bool first = way == OFP_MOVED_PIPELINED && run->last != way && costs->first;
     uint64_t cost = first ? costs->first : costs->of[way], least = find_fastest(costs, ways);
 
-    assert_true(ways & SHM_WAY_BIT(way));
+    assert_true(ways & SHM_METHOD_BIT(way));
     run->last = way;
     run->taken[way]++;
     run->trials += trial;
@@ -78,7 +79,7 @@ static void move_message(struct run *run, const struct costs *costs, uint32_t wa
     run->least += (double)least;
     if (trial && cost > least)
         run->lost += (double)(cost - least);
-    shm_choice_learn(&run->choice, way, trial, costs->length, add_noise(run, cost));
+    shm_choice_store_cost(&run->choice, way, trial, costs->length, add_noise(run, cost));
 }
 
 static void move_messages(struct run *run, const struct costs *costs, uint32_t ways, uint32_t count)
@@ -214,7 +215,7 @@ static void a_way_that_is_not_offered(void **state)
     (void)state;
     move_messages(&run, &amd_1m, UNMAPPED, 200);
     before = run.taken[OFP_MOVED_PIPELINED];
-    move_messages(&run, &amd_1m, SHM_WAY_BIT(OFP_MOVED_ATTACHED), 200);
+    move_messages(&run, &amd_1m, SHM_METHOD_BIT(OFP_MOVED_ATTACHED), 200);
     assert_int_equal(run.taken[OFP_MOVED_PIPELINED], before);
     assert_true(measure_share(&run, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED, 200) > 0.9);
 }
@@ -228,9 +229,9 @@ static void costs_out_of_range(void **state)
 
     (void)state;
     for (int i = 0; i < 300; i++) {
-        enum ofp_moved way = shm_choice_take(&choice, ALL, false, &trial);
+        enum ofp_moved way = shm_choice_choose_method(&choice, ALL, false, &trial);
 
-        shm_choice_learn(&choice, way, trial, i % 2 ? 1 : UINT64_C(1) << 40, told[i % 3]);
+        shm_choice_store_cost(&choice, way, trial, i % 2 ? 1 : UINT64_C(1) << 40, told[i % 3]);
         assert_true(way < OFP_MOVED_WAYS);
     }
 }

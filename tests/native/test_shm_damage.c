@@ -112,7 +112,7 @@ static void states_zeroed(struct shm_link *link, uint32_t innocent)
 static void last_state(struct shm_link *link, uint32_t innocent)
 {
     (void)innocent;
-    ofp_store_relaxed(&shm_ring_slot(&link->ring, end_of(link) - 2)->state, UINT64_C(0xffc0000000000000));
+    ofp_store_relaxed(&shm_ring_find_slot(&link->ring, end_of(link) - 2)->state, UINT64_C(0xffc0000000000000));
     ofp_store_relaxed(&link->ring.header->tail, end_of(link) - 2);
 }
 
@@ -320,7 +320,7 @@ static void overwritten_process(struct shared *shared, uint32_t rank)
             struct shm_slot *slot;
 
             wait_until(&shared->words[WORD_DAMAGED], 1);
-            slot = shm_ring_slot(&link->ring, end_of(link) - 1);
+            slot = shm_ring_find_slot(&link->ring, end_of(link) - 1);
             memset(&slot->content, 0x55, sizeof(slot->content));
             ofp_store_release(&shared->words[WORD_DAMAGED], 2);
             _exit(0);

@@ -237,7 +237,7 @@ static void silent_process(struct shared *shared, uint32_t rank)
 
     service_of(shared, 7, service);
     CHECK_EQUAL(ofp_provider_resolve(shm_provider(), NULL, NULL, service, &address, &size, text, sizeof(text)), 0);
-    length = shm_address_socket(&address, &socket_address);
+    length = shm_address_convert(&address, &socket_address);
     CHECK_EQUAL(bind(fd, (struct sockaddr *)&socket_address, length), 0);
     CHECK_EQUAL(listen(fd, 1), 0);
     side_open(&side, shared, rank);
@@ -441,7 +441,7 @@ static void given_up_process(struct shared *shared, uint32_t rank)
 
     side_open(&side, shared, rank);
     endpoint = shm_endpoint_of(side.endpoint);
-    link = shm_link_new(endpoint, NULL);
+    link = shm_link_create(endpoint, NULL);
     CHECK(link);
     CHECK_EQUAL(shm_segment_map(&link->segment, endpoint->segment_fd, text, sizeof(text)), 0);
     shm_segment_unmap(&link->segment);

@@ -326,7 +326,7 @@ static inline int connect_to(const struct shared *shared, uint32_t rank)
     socklen_t length;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-    length = shm_address_socket(&address, &socket_address);
+    length = shm_address_convert(&address, &socket_address);
     CHECK_EQUAL(connect(fd, (struct sockaddr *)&socket_address, length), 0);
     return fd;
 }

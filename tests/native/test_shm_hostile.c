@@ -145,12 +145,12 @@ static void fill_request(struct shm_link *link, uint32_t index, uint64_t *random
     struct shm_request *request;
 
     if (!link->endpoint->bounce.reserved) {
-        int taken = shm_bounce_take(link, true);
+        int taken = shm_bounce_allocate(link, true);
 
         CHECK(taken >= 0);
-        shm_bounce_give(link->endpoint, (uint32_t)taken);
+        shm_bounce_free(link->endpoint, (uint32_t)taken);
     }
-    request = (struct shm_request *)(void *)shm_bounce_memory(&link->endpoint->segment, index);
+    request = (struct shm_request *)(void *)shm_bounce_resolve(&link->endpoint->segment, index);
     *request = (struct shm_request){.offset = next_random(random) >> (next_random(random) % 64),
                                     .length = (uint32_t)(next_random(random) % 3000),
                                     .piece_count = (uint32_t)(next_random(random) % 18),
@@ -158,7 +158,7 @@ static void fill_request(struct shm_link *link, uint32_t index, uint64_t *random
                                     .atomic_op = (uint8_t)(next_random(random) % 22),
                                     .datatype = (uint8_t)(next_random(random) % 18)};
     for (uint32_t i = 0; i < 18; i++)
-        shm_request_pieces(request)[i] =
+        shm_pieces_of(request)[i] =
             (struct shm_remote_piece){next_random(random) % 3000, next_random(random) >> (next_random(random) % 64),
                                       READ_ONLY_KEY + next_random(random) % 2};
 }
@@ -194,13 +194,13 @@ static void throw_slot(struct shm_link *link, uint64_t *random, bool lies)
         fill_request(link, content.bounce.index, random);
     }
     /* Otherwise nobody would believe that it is ours. */
-    link->stamp_out = shm_stamp_next(link->stamp_out);
+    link->stamp_out = shm_stamp_advance(link->stamp_out);
     content.stamp = shm_stamp_of(link->stamp_out);
     memcpy(&slot->content, &content, sizeof(content));
     if (next_random(random) % 16 == 0)
-        state = shm_state(state >> 32, 1000 + (uint32_t)(next_random(random) % 1000), SHM_READY);
+        state = shm_state_build(state >> 32, 1000 + (uint32_t)(next_random(random) % 1000), SHM_READY);
     /* Awake it can defend itself. */
-    shm_after_publish(link, shm_ring_publish(&link->ring, slot, state) & SHM_SLEEPING);
+    shm_owner_notify(link, shm_ring_publish(&link->ring, slot, state) & SHM_SLEEPING);
 }
 
 static void attack(struct side *side, struct shared *shared)
@@ -360,7 +360,8 @@ static void vandal_process(struct shared *shared, uint32_t rank)
                 throw_slot(link, &random, true);
                 break;
             case 6:
-                ofp_store_relaxed(&slot->state, shm_state(value % 4, (uint32_t)(where >> 8) % 4, where >> 20 & 3));
+                ofp_store_relaxed(&slot->state,
+                                  shm_state_build(value % 4, (uint32_t)(where >> 8) % 4, where >> 20 & 3));
                 break;
             default:
                 memcpy((uint8_t *)&slot->content + where % 100, &value, sizeof(value));

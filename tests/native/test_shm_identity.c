@@ -138,7 +138,7 @@ static void test_who_sends_and_goes_was_up(void **state)
     }
     assert_int_equal(next_completion(&a, NULL).error, 0);
     ofpi_lock_acquire(&((struct ofpi_domain *)b.domain)->lock);
-    shm_link_dying(link, SHM_END_CLOSED);
+    shm_link_mark_ended(link, SHM_END_CLOSED);
     ofpi_lock_release(&((struct ofpi_domain *)b.domain)->lock);
     assert_int_equal(next_completion(&b, NULL).error, 0);
     assert_int_equal(room, 7);

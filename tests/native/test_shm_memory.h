@@ -61,9 +61,9 @@ static inline void map_what_there_is(struct side *side, uint32_t peer)
 
         finish_one(side, remote(OFP_READ, peer, &byte, 1, MAPPED, 1));
         link = link_to(side, peer);
-        table = shm_table_of(link);
+        table = shm_table_resolve(link);
         if (table && shm_table_find(table, MAPPED, &target) && target.arena &&
-            shm_foreign_memory(link, target.arena, target.arena_offset, target.length))
+            shm_foreign_arena_resolve(link, target.arena, target.arena_offset, target.length))
             return;
         CHECK(now_ns() < deadline);
     }

@@ -52,7 +52,7 @@ static void an_absent_sender_is_waited_for_as_long_as_attach_takes(void **state)
 {
     struct pair *pair = *state;
 
-    shm_presence_expect(&pair->link);
+    shm_presence_add_message(&pair->link);
     assert_true(check_after(pair, FETCH - 1));
     assert_false(check_after(pair, 1));
 }
@@ -62,7 +62,7 @@ static void a_sender_that_looks_is_waited_for_longer(void **state)
     struct pair *pair = *state;
     uint64_t waited = 0;
 
-    shm_presence_expect(&pair->link);
+    shm_presence_add_message(&pair->link);
     do {
         atomic_fetch_add(&pair->header.looks, 1);
         waited += 10000;
@@ -74,14 +74,14 @@ static void a_fragment_is_news_for_every_message(void **state)
 {
     struct pair *pair = *state;
 
-    shm_presence_expect(&pair->link);
+    shm_presence_add_message(&pair->link);
     for (int i = 0; i < 1000; i++) {
-        shm_presence_note_fragment(&pair->link);
+        shm_presence_count_fragment(&pair->link);
         assert_true(check_after(pair, FETCH - 1));
     }
     /* One that begins to wait now finds the sender where the others have last seen it. */
     clock_ns += FETCH - 1;
-    shm_presence_expect(&pair->link);
+    shm_presence_add_message(&pair->link);
     assert_true(check_after(pair, 0));
     assert_false(check_after(pair, 1));
 }
@@ -90,10 +90,10 @@ static void patience_begins_with_the_first_message(void **state)
 {
     struct pair *pair = *state;
 
-    shm_presence_expect(&pair->link);
-    shm_presence_forget(&pair->link);
+    shm_presence_add_message(&pair->link);
+    shm_presence_remove_message(&pair->link);
     clock_ns += 100 * FETCH;
-    shm_presence_expect(&pair->link);
+    shm_presence_add_message(&pair->link);
     assert_true(check_after(pair, FETCH - 1));
     assert_int_equal(pair->endpoint.pipelined, 1);
 }

@@ -57,8 +57,8 @@ static bool take(const struct shm_ring *ring, uint64_t *head, uint32_t *owner, u
 
     if (!shm_ring_is_ready(ring, *head, state))
         return false;
-    *owner = shm_state_owner(state);
-    *value = shm_ring_slot(ring, *head)->content.tag;
+    *owner = shm_slot_owner_of(state);
+    *value = shm_ring_find_slot(ring, *head)->content.tag;
     shm_ring_free(ring, (*head)++);
     return true;
 }
@@ -81,8 +81,8 @@ static void test_order_and_fullness(void **state)
             while (sent - received < target && put(&ring, 7, sent))
                 sent++;
             assert_int_equal(sent - received, target > SLOTS ? SLOTS : target);
-            assert_int_equal(shm_ring_has_room(&ring), sent - received < SLOTS);
-            assert_int_equal(shm_ring_end(&ring, head) - head, sent - received);
+            assert_int_equal(shm_ring_has_space(&ring), sent - received < SLOTS);
+            assert_int_equal(shm_ring_find_end(&ring, head) - head, sent - received);
             while (take(&ring, &head, &owner, &value)) {
                 assert_int_equal(owner, 7);
                 assert_int_equal(value, received++);
@@ -132,8 +132,8 @@ static void test_slot_of_the_dead(void **state)
     assert_true(put(&ring, 6, 60));
     assert_false(take(&ring, &head, &owner, &value));
     assert_true(shm_ring_is_claimed(&ring, head, shm_ring_peek(&ring, head)));
-    assert_int_equal(shm_state_owner(shm_ring_peek(&ring, head)), 5);
-    assert_int_equal(shm_ring_end(&ring, head), 2);
+    assert_int_equal(shm_slot_owner_of(shm_ring_peek(&ring, head)), 5);
+    assert_int_equal(shm_ring_find_end(&ring, head), 2);
     shm_ring_free(&ring, head++);
     assert_true(take(&ring, &head, &owner, &value));
     assert_int_equal(owner, 6);
@@ -153,7 +153,7 @@ static void test_hint_not_advanced(void **state)
     assert_non_null(shm_ring_claim(&ring, 5, &published));
     ofp_store_relaxed(&ring.header->tail, 0);
     assert_true(put(&ring, 6, 60));
-    assert_int_equal(shm_state_owner(shm_ring_peek(&ring, 1)), 6);
+    assert_int_equal(shm_slot_owner_of(shm_ring_peek(&ring, 1)), 6);
     ring_close(&ring);
 }
 
@@ -176,7 +176,7 @@ static void test_garbage(void **state)
             ofp_store_relaxed(&ring.slots[random % SLOTS].state, random >> (round % 60));
         slot = shm_ring_claim(&ring, 1, &published);
         assert_true(!slot || (slot >= ring.slots && slot < ring.slots + SLOTS));
-        assert_true(shm_ring_end(&ring, random) - random <= SLOTS);
+        assert_true(shm_ring_find_end(&ring, random) - random <= SLOTS);
     }
     ring_close(&ring);
 }
@@ -285,7 +285,7 @@ static void test_no_wake_up_is_lost(void **state)
             continue;
         }
         ofp_set_bits(&ring.header->status, SHM_SLEEPING);
-        if (shm_ring_is_ready(&ring, head, ofp_load_ordered(&shm_ring_slot(&ring, head)->state)))
+        if (shm_ring_is_ready(&ring, head, ofp_load_ordered(&shm_ring_find_slot(&ring, head)->state)))
             continue;
         pthread_mutex_lock(&sleeper.lock);
         while (!sleeper.woken)

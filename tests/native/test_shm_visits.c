@@ -37,8 +37,8 @@ static void visiting_process(struct shared *shared, uint32_t rank)
 
         map_what_there_is(&side, peer);
         link = link_to(&side, peer);
-        CHECK(shm_table_find(shm_table_of(link), MAPPED, &target));
-        CHECK(shm_visit(link, &target));
+        CHECK(shm_table_find(shm_table_resolve(link), MAPPED, &target));
+        CHECK(shm_visit_start(link, &target));
         ofp_store_release(&shared->words[0], 1);
         wait_until(&shared->words[0], 2);
         usleep(200000);
@@ -48,7 +48,7 @@ static void visiting_process(struct shared *shared, uint32_t rank)
             wait_until(&shared->words[0], 3);
         /* The region is closed, or about to be: what was moved does not count, and nobody enters any more. */
         CHECK(!shm_visit_end(link, &target) || closes_endpoint);
-        CHECK(!shm_visit(link, &target));
+        CHECK(!shm_visit_start(link, &target));
         side_close_with(&side, &id, 1);
     }
 }

@@ -144,7 +144,7 @@ static void mixed_process(struct shared *shared, uint32_t rank)
     window.key[1] = PLAIN;
     for (uint32_t i = 0; i < 200; i++) {
         window_turn(&window);
-        CHECK(link_to(&sides[VISITOR], window.peer)->reachable <= 2);
+        CHECK(link_to(&sides[VISITOR], window.peer)->direct_count <= 2);
     }
     window_drain(&window);
     side_close(&sides[VISITOR]);

@@ -59,7 +59,7 @@ static bool is_own_name(const char *node)
     return strlen(node) == label && strncasecmp(node, name, label) == 0;
 }
 
-int shm_address_is_here(const char *node, char *text, size_t text_size)
+int shm_address_check_node(const char *node, char *text, size_t text_size)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL, *entry;
     int result;
@@ -88,7 +88,7 @@ int shm_address_resolve(const char *node, const char *service, void *address, si
 {
     struct shm_address built;
     uint64_t host;
-    int result = shm_address_is_here(node, text, text_size);
+    int result = shm_address_check_node(node, text, text_size);
 
     if (!result)
         result = shm_core->host_id(&host, text, text_size);
@@ -105,7 +105,7 @@ int shm_address_resolve(const char *node, const char *service, void *address, si
 
 /* --------------------------------------------------------------------------------------------------- other services */
 
-int shm_address_reaches(uint64_t host, const struct shm_address *address, char *text, size_t text_size)
+int shm_address_check_host(uint64_t host, const struct shm_address *address, char *text, size_t text_size)
 {
     if (address->host == host)
         return 0;
@@ -178,13 +178,13 @@ static bool find_other_user(const struct shm_address *address, uint32_t *uid)
     return found;
 }
 
-void shm_address_explain_absence(const void *bytes, char *text, size_t text_size)
+void shm_address_describe_absence(const void *bytes, char *text, size_t text_size)
 {
     struct shm_address address;
     uint32_t uid;
 
     memcpy(&address, bytes, sizeof(address));
-    if (address.name[0] == SHM_DRAWN_NAME)
+    if (address.name[0] == SHM_RANDOM_NAME)
         snprintf(text, text_size, "no endpoint listens there");
     else if (find_other_user(&address, &uid))
         snprintf(
@@ -196,7 +196,7 @@ void shm_address_explain_absence(const void *bytes, char *text, size_t text_size
         snprintf(text, text_size, "of user %u, in this network namespace, no endpoint listens there", address.uid);
 }
 
-socklen_t shm_address_socket(const struct shm_address *address, struct sockaddr_un *socket_address)
+socklen_t shm_address_convert(const struct shm_address *address, struct sockaddr_un *socket_address)
 {
     int length;
 

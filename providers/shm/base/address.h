@@ -16,7 +16,7 @@
 #define SHM_ADDRESS_VERSION 1
 #define SHM_NAME_SIZE 44
 /* First character of names that we draw; services chosen by users do not begin with it. */
-#define SHM_DRAWN_NAME '~'
+#define SHM_RANDOM_NAME '~'
 
 struct shm_address {
     uint32_t magic;
@@ -38,20 +38,20 @@ _Static_assert(sizeof(struct shm_address) == 64, "layout");
  */
 int shm_address_build(struct shm_address *address, uint64_t host, const char *service, char *text, size_t text_size);
 /* Whether an endpoint of `host` can reach it at all. 0, or -EHOSTUNREACH with a text. */
-int shm_address_reaches(uint64_t host, const struct shm_address *address, char *text, size_t text_size);
+int shm_address_check_host(uint64_t host, const struct shm_address *address, char *text, size_t text_size);
 /* As the provider's table wants them. */
 int shm_address_resolve(const char *node, const char *service, void *address, size_t *length, char *text,
                         size_t text_size);
 /* 0: the node is this host, by name or address. */
-int shm_address_is_here(const char *node, char *text, size_t text_size);
+int shm_address_check_node(const char *node, char *text, size_t text_size);
 int shm_address_check(const void *address, size_t length);
 int shm_address_format(const void *address, size_t length, char *text, size_t text_size);
 /*
  * Why nobody answers at an address of this host and user: what is true of it, as far as one can see from here; the socket's name is known
  * in this network namespace alone.
  */
-void shm_address_explain_absence(const void *address, char *text, size_t text_size);
+void shm_address_describe_absence(const void *address, char *text, size_t text_size);
 /* The abstract socket of an address; returns the length of the socket address. */
-socklen_t shm_address_socket(const struct shm_address *address, struct sockaddr_un *socket_address);
+socklen_t shm_address_convert(const struct shm_address *address, struct sockaddr_un *socket_address);
 
 #endif

@@ -17,7 +17,7 @@ enum shm_pending_state {
     SHM_PENDING_ANNOUNCED = 1, /* a message, until DONE */
     SHM_PENDING_PUSHED = 2,    /* the same, and fragments are on their way */
     SHM_PENDING_DIRECT = 3,    /* RMA that we carry out ourselves, piece by piece */
-    SHM_PENDING_ASKED = 4      /* RMA or atomics that the peer is asked for, part by part */
+    SHM_PENDING_REQUESTED = 4  /* RMA or atomics that the peer is asked for, part by part */
 };
 
 #endif

@@ -14,7 +14,7 @@ const char *const shm_step_names[SHM_STEP_COUNT] = {
 #undef SHM_STEP_NAME
 };
 
-void shm_step(enum shm_step step)
+void shm_step_handle(enum shm_step step)
 {
     static long passes_left; /* tests drive the endpoint from one thread */
     const char *wanted = getenv("OFIPY_SHM_KILL_STEP");

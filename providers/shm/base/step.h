@@ -60,8 +60,8 @@ enum shm_step {
 
 #ifdef OFP_SHM_KILL_STEPS
 extern const char *const shm_step_names[SHM_STEP_COUNT];
-void shm_step(enum shm_step step);
-#define OFP_SHM_STEP(name) shm_step(SHM_STEP_##name)
+void shm_step_handle(enum shm_step step);
+#define OFP_SHM_STEP(name) shm_step_handle(SHM_STEP_##name)
 #else
 #define OFP_SHM_STEP(name) ((void)0)
 #endif

@@ -29,18 +29,18 @@
 #include "memory/arena.h"
 #include "memory/segment.h"
 
-static bool version_fits(const struct shm_packet *packet)
+static bool is_version_compatible(const struct shm_packet *packet)
 {
     return packet->version >= SHM_OLDEST_VERSION && packet->oldest <= SHM_VERSION;
 }
 
-static void version_text(const struct shm_packet *packet, char *text, size_t text_size)
+static void describe_versions(const struct shm_packet *packet, char *text, size_t text_size)
 {
     snprintf(text, text_size, "it speaks version %u (oldest %u) of the shm protocol, we version %u (oldest %u)",
              packet->version, packet->oldest, SHM_VERSION, SHM_OLDEST_VERSION);
 }
 
-static void refuse(struct shm_meeting *meeting, enum shm_packet_type type, int error)
+static void reject_call(struct shm_meeting *meeting, enum shm_packet_type type, int error)
 {
     struct shm_packet packet = shm_packet_of(meeting->endpoint, type);
 
@@ -49,13 +49,14 @@ static void refuse(struct shm_meeting *meeting, enum shm_packet_type type, int e
     shm_meeting_free(meeting);
 }
 
-static int greet(struct shm_meeting *meeting, enum shm_packet_type type, const struct shm_link *link, bool keep)
+static int send_segment_offer(struct shm_meeting *meeting, enum shm_packet_type type, const struct shm_link *link,
+                              bool keep)
 {
     struct shm_endpoint *endpoint = meeting->endpoint;
     struct shm_packet packet = shm_packet_of(endpoint, type);
     int fds[2] = {endpoint->segment_fd, endpoint->domain->self.event_fd};
 
-    /* Damaged, and about to be given up: mend.c. */
+    /* Damaged, and about to be given up: repair.c. */
     if (!shm_segment_is_whole(&endpoint->segment))
         return -EAGAIN;
     packet.number = link->number;
@@ -66,7 +67,7 @@ static int greet(struct shm_meeting *meeting, enum shm_packet_type type, const s
 
 /* ---------------------------------------------------------------------------------------------------------- called */
 
-static bool hung_up(const struct shm_meeting *meeting)
+static bool has_caller_hung_up(const struct shm_meeting *meeting)
 {
     char byte;
 
@@ -74,14 +75,15 @@ static bool hung_up(const struct shm_meeting *meeting)
 }
 
 /* What the table is to know of a call by a peer that we have a link to. False: the caller does not prove to be that peer. */
-static bool weigh(const struct shm_meeting *meeting, struct shm_link *link, uint64_t incarnation, unsigned *facts)
+static bool collect_call_facts(const struct shm_meeting *meeting, struct shm_link *link, uint64_t incarnation,
+                               unsigned *facts)
 {
     const struct shm_endpoint *endpoint = meeting->endpoint;
-    bool is_same = shm_link_is_of(link, meeting->watch.fd);
+    bool is_same = shm_connection_is_of_link(link, meeting->watch.fd);
 
     /* It has let go of the link, or has begun anew. What it sent before is read first, as a rule its farewell is there. */
     if (link->state == OFPI_MEET_UP)
-        link->drain_until = shm_ring_end(&endpoint->ring, endpoint->head);
+        link->drain_until = shm_ring_find_end(&endpoint->ring, endpoint->head);
     if (link->state == OFPI_MEET_UP || endpoint->head < link->drain_until)
         *facts |= OFPI_MEET_UNREAD;
     if (link->segment.incarnation == incarnation)
@@ -92,28 +94,28 @@ static bool weigh(const struct shm_meeting *meeting, struct shm_link *link, uint
 }
 
 /* What was accepted cannot be done: the own call, if one was given up for it, or the operations that wait. */
-static void call_instead(struct shm_link *link)
+static void start_own_call(struct shm_link *link)
 {
     ofpi_meet_event(&link->state, OFPI_MEET_SHORTAGE, OFPI_MEET_WANTED);
-    shm_link_call(link);
+    shm_link_start_call(link);
 }
 
-static void answer(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
+static void accept_call(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
 {
     struct shm_link *link = shm_link_of(peer);
     bool keep =
         received->packet.flags & SHM_KEEP || !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
     char text[OFP_TEXT_MAX] = "";
-    struct shm_offer offer;
-    int error = shm_offer_take(&offer, meeting, received, keep, text, sizeof(text));
+    struct shm_segment_offer offer;
+    int error = shm_segment_offer_open(&offer, meeting, received, keep, text, sizeof(text));
 
     /* In favour of this one. */
     if (link)
-        shm_meetings_drop(meeting->endpoint, link);
+        shm_meetings_close(meeting->endpoint, link);
     if (!error && !link) {
         if (peer->state != OFP_PEER_CONNECTING)
             ofp_peer_connecting(peer);
-        link = shm_link_new(meeting->endpoint, peer);
+        link = shm_link_create(meeting->endpoint, peer);
         error = link ? 0 : -ENOMEM;
         if (error) {
             shm_segment_unmap(&offer.segment);
@@ -124,27 +126,27 @@ static void answer(struct shm_meeting *meeting, struct shm_received *received, s
     if (error) {
         shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer that called is refused: %s",
                       text[0] ? text : strerror(-error));
-        refuse(meeting, error == -EMFILE || error == -ENFILE ? SHM_LATER : SHM_REFUSED, -error);
+        reject_call(meeting, error == -EMFILE || error == -ENFILE ? SHM_LATER : SHM_REFUSED, -error);
         if (link)
-            call_instead(link);
+            start_own_call(link);
         return;
     }
     link->state = OFPI_MEET_ACCEPTED;
-    shm_offer_accept(link, &offer, &received->packet);
+    shm_segment_offer_accept(link, &offer, &received->packet);
     OFP_SHM_STEP(before_welcome);
-    error = greet(meeting, SHM_WELCOME, link, keep);
+    error = send_segment_offer(meeting, SHM_WELCOME, link, keep);
     OFP_SHM_STEP(after_welcome);
     if (error) {
         shm_meeting_free(meeting);
-        shm_offer_return(link);
-        call_instead(link);
+        shm_segment_offer_return(link);
+        start_own_call(link);
         return;
     }
     meeting->link = link;
 }
 
 /* A call of a peer. */
-static void decide(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
+static void handle_call(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
 {
     struct shm_endpoint *endpoint = meeting->endpoint;
     const struct shm_packet *packet = &received->packet;
@@ -154,21 +156,21 @@ static void decide(struct shm_meeting *meeting, struct shm_received *received, s
 
     if (!link)
         acts = ofpi_meet_decide(OFPI_MEET_IDLE, OFPI_MEET_REQUEST, facts).acts;
-    else if (!link->process || weigh(meeting, link, packet->incarnation, &facts))
+    else if (!link->process || collect_call_facts(meeting, link, packet->incarnation, &facts))
         acts = ofpi_meet_event(&link->state, OFPI_MEET_REQUEST, facts);
     if (acts & OFPI_MEET_DO_LOSE)
-        shm_link_lose(link, ECONNRESET, false, "the peer dropped the connection without a word");
+        shm_link_mark_lost(link, ECONNRESET, false, "the peer dropped the connection without a word");
     if (acts & OFPI_MEET_DO_DRAIN)
-        shm_link_drain(link, SHM_END_CLOSED);
+        shm_link_start_drain(link, SHM_END_CLOSED);
     if (acts & OFPI_MEET_DO_PUT_OFF)
-        refuse(meeting, SHM_LATER, EAGAIN);
+        reject_call(meeting, SHM_LATER, EAGAIN);
     else
-        answer(meeting, received, peer);
+        accept_call(meeting, received, peer);
 }
 
 /* Whose call it is: by what its segment says, if it does. */
-static struct ofp_peer *caller_of(const struct shm_endpoint *endpoint, const struct shm_packet *packet,
-                                  const uint8_t *identity)
+static struct ofp_peer *find_caller(const struct shm_endpoint *endpoint, const struct shm_packet *packet,
+                                    const uint8_t *identity)
 {
     const struct shm_address *address = &packet->address;
 
@@ -177,7 +179,7 @@ static struct ofp_peer *caller_of(const struct shm_endpoint *endpoint, const str
     return ofp_peer_by_address(endpoint->base, address, sizeof(*address));
 }
 
-static void called_hello(struct shm_meeting *meeting, struct shm_received *received)
+static void handle_hello(struct shm_meeting *meeting, struct shm_received *received)
 {
     struct shm_endpoint *endpoint = meeting->endpoint;
     const struct shm_packet *packet = &received->packet;
@@ -185,45 +187,45 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
     struct ofp_peer *peer;
 
     if (received->fd_count)
-        shm_segment_identity(received->fds[0], identity);
-    if (shm_shows_us(endpoint, packet->incarnation, identity)) {
+        shm_segment_read_identity(received->fds[0], identity);
+    if (shm_identity_is_own(endpoint, packet->incarnation, identity)) {
         shm_core->log(OFP_LOG_WARNING, SHM_NAME,
                       "a peer that called is refused: it says that it is this endpoint itself");
-        refuse(meeting, SHM_REFUSED, EPROTO);
+        reject_call(meeting, SHM_REFUSED, EPROTO);
         return;
     }
     if (shm_address_check(&packet->address, sizeof(packet->address)) != 0 ||
         packet->address.host != endpoint->address.host || packet->address.uid != endpoint->address.uid ||
         memcmp(&packet->address, &endpoint->address, sizeof(packet->address)) == 0) {
-        refuse(meeting, SHM_REFUSED, EPROTO);
+        reject_call(meeting, SHM_REFUSED, EPROTO);
         return;
     }
     /* It gave up, perhaps because our own call reached it first. */
-    if (hung_up(meeting)) {
+    if (has_caller_hung_up(meeting)) {
         shm_meeting_free(meeting);
         return;
     }
-    peer = caller_of(endpoint, packet, identity);
+    peer = find_caller(endpoint, packet, identity);
     if (!peer)
-        refuse(meeting, SHM_REFUSED, ENOMEM);
+        reject_call(meeting, SHM_REFUSED, ENOMEM);
     else
-        decide(meeting, received, peer);
+        handle_call(meeting, received, peer);
 }
 
 /* Of an arena of ours, or of the table of regions; -1: none of that number. */
-static int descriptor_of(const struct shm_domain *domain, uint32_t number)
+static int find_descriptor(const struct shm_domain *domain, uint32_t number)
 {
-    return number == SHM_TABLE_NUMBER ? shm_table_descriptor(domain) : shm_arena_descriptor(domain, number);
+    return number == SHM_TABLE_NUMBER ? shm_table_descriptor_of(domain) : shm_arena_find_descriptor(domain, number);
 }
 
-static void called_arena(struct shm_meeting *meeting, const struct shm_packet *packet)
+static void serve_arena_request(struct shm_meeting *meeting, const struct shm_packet *packet)
 {
     struct shm_domain *domain = meeting->endpoint->domain;
     struct shm_packet answer = shm_packet_of(meeting->endpoint, SHM_ARENA_ANSWER);
-    int fd = packet->token == domain->token ? descriptor_of(domain, packet->arena) : -1;
+    int fd = packet->token == domain->token ? find_descriptor(domain, packet->arena) : -1;
 
     if (fd < 0) {
-        refuse(meeting, SHM_REFUSED, ENOENT);
+        reject_call(meeting, SHM_REFUSED, ENOENT);
         return;
     }
     answer.arena = packet->arena;
@@ -232,7 +234,7 @@ static void called_arena(struct shm_meeting *meeting, const struct shm_packet *p
     shm_meeting_free(meeting);
 }
 
-static void called_farewell(struct shm_meeting *meeting, const struct shm_packet *packet)
+static void handle_close_notice(struct shm_meeting *meeting, const struct shm_packet *packet)
 {
     struct shm_endpoint *endpoint = meeting->endpoint;
 
@@ -240,13 +242,13 @@ static void called_farewell(struct shm_meeting *meeting, const struct shm_packet
         struct shm_link *link = endpoint->links[i];
 
         if (link && link->process && link->segment.incarnation == packet->incarnation &&
-            shm_link_is_of(link, meeting->watch.fd))
-            shm_link_dying(link, SHM_END_CLOSED);
+            shm_connection_is_of_link(link, meeting->watch.fd))
+            shm_link_mark_ended(link, SHM_END_CLOSED);
     }
     shm_meeting_free(meeting);
 }
 
-static void called(struct shm_meeting *meeting, struct shm_received *received)
+static void handle_packet_as_called(struct shm_meeting *meeting, struct shm_received *received)
 {
     struct shm_link *link = meeting->link;
 
@@ -256,18 +258,18 @@ static void called(struct shm_meeting *meeting, struct shm_received *received)
     }
     switch (received->packet.type) {
     case SHM_HELLO:
-        called_hello(meeting, received);
+        handle_hello(meeting, received);
         break;
     case SHM_ACK:
         if (link && link->state == OFPI_MEET_ACCEPTED)
-            shm_link_up(link, OFPI_MEET_CONFIRM);
+            shm_link_established(link, OFPI_MEET_CONFIRM);
         shm_meeting_free(meeting);
         break;
     case SHM_ARENA_QUESTION:
-        called_arena(meeting, &received->packet);
+        serve_arena_request(meeting, &received->packet);
         break;
     case SHM_FAREWELL:
-        called_farewell(meeting, &received->packet);
+        handle_close_notice(meeting, &received->packet);
         break;
     default:
         shm_meeting_failed(meeting, EPROTO, "an unknown packet");
@@ -280,11 +282,11 @@ int shm_meeting_connected(struct shm_meeting *meeting)
 {
     struct shm_packet packet;
     int32_t pid = 0;
-    int error = shm_peer_credentials(meeting->watch.fd, &pid);
+    int error = shm_connection_identify(meeting->watch.fd, &pid);
 
     if (error)
         return error;
-    if (meeting->role == SHM_ASKER) {
+    if (meeting->role == SHM_REQUESTER) {
         packet = shm_packet_of(meeting->endpoint, SHM_ARENA_QUESTION);
         packet.token = meeting->link->process->token;
         packet.arena = meeting->arena;
@@ -295,52 +297,53 @@ int shm_meeting_connected(struct shm_meeting *meeting)
         return -ECONNREFUSED;
     meeting->keep = !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
     OFP_SHM_STEP(before_hello);
-    error = greet(meeting, SHM_HELLO, meeting->link, meeting->keep);
+    error = send_segment_offer(meeting, SHM_HELLO, meeting->link, meeting->keep);
     OFP_SHM_STEP(after_hello);
     return error;
 }
 
-static void caller_welcome(struct shm_meeting *meeting, struct shm_received *received)
+static void handle_welcome(struct shm_meeting *meeting, struct shm_received *received)
 {
     struct shm_link *link = meeting->link;
     struct shm_packet ack = shm_packet_of(meeting->endpoint, SHM_ACK);
     char text[OFP_TEXT_MAX] = "";
-    struct shm_offer offer;
+    struct shm_segment_offer offer;
     int error = -ECONNREFUSED;
 
     if (memcmp(&received->packet.address, link->peer->address, sizeof(received->packet.address)) == 0)
-        error = shm_offer_take(&offer, meeting, received, received->packet.flags & SHM_KEEP, text, sizeof(text));
+        error =
+            shm_segment_offer_open(&offer, meeting, received, received->packet.flags & SHM_KEEP, text, sizeof(text));
     if (!error)
-        error = shm_offer_identify(&offer, link->peer, text, sizeof(text));
+        error = shm_segment_offer_identify(&offer, link->peer, text, sizeof(text));
     if (error == -EMFILE || error == -ENFILE || error == -ESRCH) {
-        shm_meeting_again(meeting, -error);
+        shm_meeting_retry(meeting, -error);
         return;
     }
     if (error) {
         shm_meeting_failed(meeting, -error, text[0] ? text : NULL);
         return;
     }
-    shm_offer_accept(link, &offer, &received->packet);
+    shm_segment_offer_accept(link, &offer, &received->packet);
     OFP_SHM_STEP(before_ack);
     error = shm_packet_send(meeting, &ack, NULL, 0);
     OFP_SHM_STEP(after_ack);
     if (error) {
-        shm_offer_return(link);
-        shm_meeting_again(meeting, EAGAIN);
+        shm_segment_offer_return(link);
+        shm_meeting_retry(meeting, EAGAIN);
         return;
     }
     shm_meeting_free(meeting);
-    shm_link_up(link, OFPI_MEET_ACCEPT);
+    shm_link_established(link, OFPI_MEET_ACCEPT);
 }
 
-static void caller(struct shm_meeting *meeting, struct shm_received *received)
+static void handle_packet_as_caller(struct shm_meeting *meeting, struct shm_received *received)
 {
     switch (received->packet.type) {
     case SHM_WELCOME:
-        caller_welcome(meeting, received);
+        handle_welcome(meeting, received);
         break;
     case SHM_LATER:
-        shm_meeting_again(meeting, EAGAIN);
+        shm_meeting_retry(meeting, EAGAIN);
         break;
     case SHM_REFUSED:
         shm_meeting_failed(meeting, received->packet.status ? (int)received->packet.status : ECONNREFUSED, NULL);
@@ -350,7 +353,7 @@ static void caller(struct shm_meeting *meeting, struct shm_received *received)
     }
 }
 
-static void asker(struct shm_meeting *meeting, const struct shm_received *received)
+static void handle_packet_as_requester(struct shm_meeting *meeting, const struct shm_received *received)
 {
     if (received->packet.type == SHM_ARENA_ANSWER && received->fd_count == 1 &&
         received->packet.arena == meeting->arena)
@@ -364,11 +367,11 @@ void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *rece
 {
     char text[OFP_TEXT_MAX];
 
-    if (!version_fits(&received->packet) || !received->whole) {
-        version_text(&received->packet, text, sizeof(text));
+    if (!is_version_compatible(&received->packet) || !received->whole) {
+        describe_versions(&received->packet, text, sizeof(text));
         if (meeting->role == SHM_CALLED && !meeting->link) {
             shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer that called is refused: %s", text);
-            refuse(meeting, SHM_REFUSED, EPROTONOSUPPORT);
+            reject_call(meeting, SHM_REFUSED, EPROTONOSUPPORT);
         } else {
             shm_meeting_failed(meeting, EPROTONOSUPPORT, text);
         }
@@ -376,28 +379,28 @@ void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *rece
     }
     switch (meeting->role) {
     case SHM_CALLER:
-        caller(meeting, received);
+        handle_packet_as_caller(meeting, received);
         break;
-    case SHM_ASKER:
-        asker(meeting, received);
+    case SHM_REQUESTER:
+        handle_packet_as_requester(meeting, received);
         break;
     case SHM_CALLED:
-        called(meeting, received);
+        handle_packet_as_called(meeting, received);
         break;
     }
 }
 
-void shm_meeting_hung_up(struct shm_meeting *meeting)
+void shm_meeting_disconnected(struct shm_meeting *meeting)
 {
     if (meeting->role != SHM_CALLED)
-        shm_meeting_again(meeting, EAGAIN);
+        shm_meeting_retry(meeting, EAGAIN);
     else if (meeting->link && meeting->link->state == OFPI_MEET_ACCEPTED)
-        shm_link_unanswered(meeting->link);
+        shm_link_replace(meeting->link);
     else
         shm_meeting_free(meeting);
 }
 
-static const char *reason_of(int error)
+static const char *describe_error(int error)
 {
     switch (error) {
     case EACCES:
@@ -419,7 +422,7 @@ void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text
     struct shm_link *link = meeting->link;
 
     if (meeting->role == SHM_CALLED && link && link->state == OFPI_MEET_ACCEPTED) {
-        shm_link_unanswered(link);
+        shm_link_replace(link);
         return;
     }
     if (meeting->role != SHM_CALLER) {
@@ -428,13 +431,13 @@ void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text
     }
     shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
     if (!text && error == ECONNREFUSED) {
-        shm_address_explain_absence(link->peer->address, absence, sizeof(absence));
+        shm_address_describe_absence(link->peer->address, absence, sizeof(absence));
         text = absence;
     }
-    snprintf(whole, sizeof(whole), "%s: %.240s", address, text ? text : reason_of(error));
+    snprintf(whole, sizeof(whole), "%s: %.240s", address, text ? text : describe_error(error));
     /* The link goes, and the meeting with it. */
     if (meeting->unheard)
         ofp_peer_absent(link->peer, whole);
     else
-        shm_link_lose(link, error, false, whole);
+        shm_link_mark_lost(link, error, false, whole);
 }

@@ -7,7 +7,7 @@
 
 int shm_meeting_connected(struct shm_meeting *meeting);
 void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *received);
-void shm_meeting_hung_up(struct shm_meeting *meeting);
+void shm_meeting_disconnected(struct shm_meeting *meeting);
 void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text);
 
 #endif

@@ -22,25 +22,25 @@
 /* ---------------------------------------------------------------------------------------------------- coming and going */
 
 /* What refers to the link goes; the core's peer too. */
-static void link_detach(struct shm_link *link)
+static void detach_link(struct shm_link *link)
 {
-    link->endpoint->upper->link_detached(link);
-    shm_meetings_drop(link->endpoint, link);
+    link->endpoint->upper->free_transfers(link);
+    shm_meetings_close(link->endpoint, link);
     if (link->peer)
         ((struct shm_peer *)link->peer->private)->link = NULL;
     link->peer = NULL;
     link->up = link->ready = false;
-    link->reach = NULL;
-    if (ofp_list_linked(&link->reaching))
-        ofp_list_remove(&link->reaching);
+    link->remote_operation = NULL;
+    if (ofp_list_linked(&link->remotes))
+        ofp_list_remove(&link->remotes);
 }
 
 void shm_link_free(struct shm_link *link)
 {
     struct shm_endpoint *endpoint = link->endpoint;
 
-    link_detach(link);
-    shm_controls_drop(link);
+    detach_link(link);
+    shm_controls_discard(link);
     shm_bounce_reclaim(link);
     if (ofp_list_linked(&link->busy))
         ofp_list_remove(&link->busy);
@@ -66,7 +66,7 @@ void shm_link_report_up(struct shm_link *link)
     ofp_peer_up(link->peer);
 }
 
-void shm_link_up(struct shm_link *link, enum ofpi_meet_event event)
+void shm_link_established(struct shm_link *link, enum ofpi_meet_event event)
 {
     ofpi_meet_event(&link->state, event, 0);
     link->up = link->ready = true;
@@ -74,7 +74,7 @@ void shm_link_up(struct shm_link *link, enum ofpi_meet_event event)
 }
 
 /* DRAINING, and nothing of it is left in the ring. */
-static void link_finish(struct shm_link *link)
+static void end_drained_link(struct shm_link *link)
 {
     static const char *const ends[] = {
         [SHM_END_DEAD] = "is dead",
@@ -93,7 +93,7 @@ static void link_finish(struct shm_link *link)
 }
 
 /* Both have said GOODBYE: neither writes any more. */
-static bool link_settle(struct shm_link *link)
+static bool free_link_after_goodbyes(struct shm_link *link)
 {
     if (link->state != OFPI_MEET_IDLE || !link->goodbye_sent || !link->goodbye_received)
         return false;
@@ -101,13 +101,13 @@ static bool link_settle(struct shm_link *link)
     return true;
 }
 
-void shm_link_lose(struct shm_link *link, int error, bool process_gone, const char *text)
+void shm_link_mark_lost(struct shm_link *link, int error, bool process_gone, const char *text)
 {
     if (link->peer)
         ofp_peer_lost(link->peer, error, process_gone, text);
 }
 
-void shm_link_violation(struct shm_link *link, const char *what)
+void shm_link_fail_protocol(struct shm_link *link, const char *what)
 {
     char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
 
@@ -116,10 +116,10 @@ void shm_link_violation(struct shm_link *link, const char *what)
         return;
     shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
     snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
-    shm_link_lose(link, EPROTO, false, text);
+    shm_link_mark_lost(link, EPROTO, false, text);
 }
 
-void shm_link_goodbye(struct shm_link *link, bool ended)
+void shm_goodbye_arrived(struct shm_link *link, bool ended)
 {
     link->goodbye_received = true;
     if (ended) {
@@ -127,47 +127,47 @@ void shm_link_goodbye(struct shm_link *link, bool ended)
         link->state = OFPI_MEET_DRAINING;
         link->up = link->ready = false;
         link->end = SHM_END_CLOSED;
-        link_finish(link);
+        end_drained_link(link);
         return;
     }
     /* It dropped us and goes on: it waits for our own GOODBYE. */
     if (link->peer && link->state != OFPI_MEET_DRAINING)
-        shm_link_lose(link, ECONNRESET, false, "the peer dropped the connection");
+        shm_link_mark_lost(link, ECONNRESET, false, "the peer dropped the connection");
     else
-        link_settle(link);
+        free_link_after_goodbyes(link);
 }
 
-void shm_link_unanswered(struct shm_link *link)
+void shm_link_replace(struct shm_link *link)
 {
     struct ofpi_meet_decision decision = ofpi_meet_decide((enum ofpi_meet_state)link->state, OFPI_MEET_BROKEN, 0);
     struct ofp_peer *peer = link->peer;
     struct shm_link *calling;
 
     /* Whoever answers next does so on a link of its own. */
-    link_detach(link);
-    shm_link_dying(link, SHM_END_CLOSED);
-    calling = shm_link_new(link->endpoint, peer);
+    detach_link(link);
+    shm_link_mark_ended(link, SHM_END_CLOSED);
+    calling = shm_link_create(link->endpoint, peer);
     if (!calling) {
         ofp_peer_lost(peer, ENOMEM, false, NULL);
         return;
     }
     calling->state = decision.next;
-    shm_link_call(calling);
+    shm_link_start_call(calling);
 }
 
-void shm_link_call(struct shm_link *link)
+void shm_link_start_call(struct shm_link *link)
 {
-    if (shm_meet_start(link) != 0)
-        shm_link_lose(link, ENOMEM, false, NULL);
+    if (shm_meeting_start(link) != 0)
+        shm_link_mark_lost(link, ENOMEM, false, NULL);
 }
 
-void shm_link_peer_down(struct ofp_peer *peer)
+void shm_link_disconnect(struct ofp_peer *peer)
 {
     struct shm_link *link = shm_link_of(peer);
 
     if (!link)
         return;
-    link_detach(link);
+    detach_link(link);
     if (link->state == OFPI_MEET_DRAINING)
         return;
     if (!link->process || link->process == &link->endpoint->domain->self) {
@@ -176,19 +176,19 @@ void shm_link_peer_down(struct ofp_peer *peer)
     }
     link->state = OFPI_MEET_IDLE;
     shm_control_send(link, SHM_GOODBYE, 0, &(struct shm_control_fields){0});
-    link_settle(link);
+    free_link_after_goodbyes(link);
 }
 
 /* -------------------------------------------------------------------------------------------------------- progress */
 
 /* A slot at the head that its owner claimed and will never publish. */
-static int skip_dead_slots(struct shm_endpoint *endpoint)
+static int free_dead_slots(struct shm_endpoint *endpoint)
 {
     int skipped = 0;
 
     for (;; skipped++) {
         uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
-        struct shm_link *owner = shm_link_find(endpoint, shm_state_owner(state));
+        struct shm_link *owner = shm_link_find(endpoint, shm_slot_owner_of(state));
 
         if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) || !owner ||
             owner->state != OFPI_MEET_DRAINING)
@@ -198,32 +198,32 @@ static int skip_dead_slots(struct shm_endpoint *endpoint)
 }
 
 /* What waits for room in their ring waits in vain. */
-static bool link_is_unread(const struct shm_link *link)
+static bool is_link_unread(const struct shm_link *link)
 {
     return !ofp_list_empty(&link->controls) && ofp_load_relaxed(&link->ring.header->status) & SHM_CLOSED;
 }
 
 /* Their status word said that they close: until it says that they have. */
-static void link_work_closing(struct shm_link *link)
+static void progress_closing_link(struct shm_link *link)
 {
     uint64_t status = ofp_load_acquire(&link->ring.header->status);
 
     if (status & ~SHM_STATUS_BITS || (status & (SHM_CLOSING | SHM_CLOSED)) == SHM_CLOSING) {
         /* Of nonsense its owner will hear, too. */
-        shm_schedule_retry(link->endpoint);
+        shm_retry_schedule(link->endpoint);
     } else if (status & SHM_CLOSED) {
-        shm_link_dying(link, status & SHM_RENEWED ? SHM_END_RENEWED : SHM_END_CLOSED);
+        shm_link_mark_ended(link, status & SHM_RENEWED ? SHM_END_RENEWED : SHM_END_CLOSED);
     } else {
         /* Nobody takes it back: the word had been overwritten. */
         link->closing = false;
-        shm_link_lose(link, ECONNRESET, false, "its status word was damaged");
+        shm_link_mark_lost(link, ECONNRESET, false, "its status word was damaged");
     }
 }
 
-int shm_links_work(struct shm_endpoint *endpoint)
+int shm_links_progress(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
-    int events = skip_dead_slots(endpoint);
+    int events = free_dead_slots(endpoint);
 
     OFP_LIST_EACH(node, following, &endpoint->busy) {
         struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, busy);
@@ -231,13 +231,13 @@ int shm_links_work(struct shm_endpoint *endpoint)
         if (link->state == OFPI_MEET_DRAINING) {
             if (endpoint->head < link->drain_until)
                 continue;
-            link_finish(link);
+            end_drained_link(link);
             events++;
-        } else if (link->closing || link_is_unread(link)) {
-            link_work_closing(link);
+        } else if (link->closing || is_link_unread(link)) {
+            progress_closing_link(link);
         } else if (shm_controls_flush(link)) {
             ofp_list_remove(&link->busy);
-            link_settle(link);
+            free_link_after_goodbyes(link);
             events++;
         }
     }
@@ -248,34 +248,34 @@ int shm_links_work(struct shm_endpoint *endpoint)
 
 /* --------------------------------------------------------------------------------------------------------- renewal */
 
-void shm_links_part(struct shm_endpoint *endpoint)
+void shm_links_disconnect(struct shm_endpoint *endpoint)
 {
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
         if (link && link->state == OFPI_MEET_DRAINING) {
-            link_finish(link);
+            end_drained_link(link);
         } else if (link && link->process && link->state != OFPI_MEET_ACCEPTED) {
             /* It writes a ring that nobody reads: its own farewell is not waited for. */
             link->goodbye_received = true;
-            if (!link_settle(link))
-                shm_link_lose(link, ECONNRESET, false, "the shared memory of this endpoint was damaged");
+            if (!free_link_after_goodbyes(link))
+                shm_link_mark_lost(link, ECONNRESET, false, "the shared memory of this endpoint was damaged");
         }
     }
 }
 
-void shm_links_call_again(struct shm_endpoint *endpoint)
+void shm_links_connect_again(struct shm_endpoint *endpoint)
 {
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
         if (link && link->state == OFPI_MEET_ACCEPTED) {
-            shm_link_unanswered(link);
+            shm_link_replace(link);
         } else if (link && !link->process) {
             /* What it was told of is no more. */
-            shm_meetings_drop(endpoint, link);
+            shm_meetings_close(endpoint, link);
             link->state = OFPI_MEET_CONNECTING;
-            shm_link_call(link);
+            shm_link_start_call(link);
         }
     }
 }
@@ -295,7 +295,7 @@ static int connect_self(struct shm_link *link)
     link->process->uses++;
     link->probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation;
     link->attach = endpoint->domain->attach;
-    shm_link_up(link, OFPI_MEET_ACCEPT);
+    shm_link_established(link, OFPI_MEET_ACCEPT);
     return 0;
 }
 
@@ -311,7 +311,7 @@ int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
         return -EINVAL;
     }
     memcpy(&address, peer->address, sizeof(address));
-    result = shm_address_reaches(endpoint->address.host, &address, text, text_size);
+    result = shm_address_check_host(endpoint->address.host, &address, text, text_size);
     if (result)
         return result;
     if (address.uid != endpoint->address.uid) {
@@ -319,13 +319,13 @@ int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
                  address.name, address.uid);
         return -EACCES;
     }
-    link = shm_link_new(endpoint, peer);
+    link = shm_link_create(endpoint, peer);
     if (!link)
         return -ENOMEM;
     ofpi_meet_event(&link->state, OFPI_MEET_CONNECT, 0);
     if (memcmp(&address, &endpoint->address, sizeof(address)) == 0)
         return connect_self(link);
-    result = shm_meet_start(link);
+    result = shm_meeting_start(link);
     if (result)
         shm_link_free(link);
     return result;

@@ -22,7 +22,7 @@
 #define HELLO_PATIENCE UINT64_C(100000000)
 #define ACK_PATIENCE UINT64_C(1000000000)
 
-static void listener_pause(struct shm_endpoint *endpoint)
+static void unwatch_listener(struct shm_endpoint *endpoint)
 {
     /* Readable all the time otherwise: stop looking, and look again when descriptors, or calls, may be over. */
     shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
@@ -30,7 +30,7 @@ static void listener_pause(struct shm_endpoint *endpoint)
     shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
 }
 
-static void listener_again(struct ofp_timer *timer, uint64_t now)
+static void resume_listener(struct ofp_timer *timer, uint64_t now)
 {
     struct shm_endpoint *endpoint = OFP_CONTAINER_OF(timer, struct shm_endpoint, listener_timer);
 
@@ -45,7 +45,7 @@ static void listener_again(struct ofp_timer *timer, uint64_t now)
  * One more call than there may be under way: the longest that has had its time makes room. A caller that means it tries again,
  * and whom we have answered we call ourselves. False: none has, and the others wait in the backlog.
  */
-static bool make_room(struct shm_endpoint *endpoint)
+static bool end_overdue_call(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
     uint64_t now = shm_core->now();
@@ -56,13 +56,13 @@ static bool make_room(struct shm_endpoint *endpoint)
 
         if (meeting->role != SHM_CALLED || now - began < (meeting->link ? ACK_PATIENCE : HELLO_PATIENCE))
             continue;
-        shm_meeting_hung_up(meeting);
+        shm_meeting_disconnected(meeting);
         return true;
     }
     return false;
 }
 
-static void listener_ready(struct ofp_watch *watch, uint32_t events)
+static void accept_callers(struct ofp_watch *watch, uint32_t events)
 {
     struct shm_endpoint *endpoint = OFP_CONTAINER_OF(watch, struct shm_endpoint, listener);
 
@@ -70,19 +70,19 @@ static void listener_ready(struct ofp_watch *watch, uint32_t events)
     for (int i = 0; i < ACCEPT_BATCH; i++) {
         int fd;
 
-        if (endpoint->calls >= SHM_CALLS_MAX && !make_room(endpoint)) {
-            listener_pause(endpoint);
+        if (endpoint->calls >= SHM_CALLS_MAX && !end_overdue_call(endpoint)) {
+            unwatch_listener(endpoint);
             return;
         }
         fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            shm_meeting_called(endpoint, fd);
+            shm_caller_accept(endpoint, fd);
             continue;
         }
         if (errno == EINTR || errno == ECONNABORTED)
             continue;
         if (errno != EAGAIN)
-            listener_pause(endpoint);
+            unwatch_listener(endpoint);
         return;
     }
 }
@@ -95,7 +95,7 @@ static int bind_name(struct shm_endpoint *endpoint, int fd, const char *name, ch
 
     if (error)
         return error;
-    length = shm_address_socket(&endpoint->address, &address);
+    length = shm_address_convert(&endpoint->address, &address);
     if (bind(fd, (struct sockaddr *)&address, length) == 0)
         return 0;
     error = -errno;
@@ -104,22 +104,22 @@ static int bind_name(struct shm_endpoint *endpoint, int fd, const char *name, ch
     return error;
 }
 
-static int bind_any(struct shm_endpoint *endpoint, int fd, char *text, size_t text_size)
+static int bind_random_name(struct shm_endpoint *endpoint, int fd, char *text, size_t text_size)
 {
     char name[SHM_NAME_SIZE];
-    uint64_t drawn;
+    uint64_t number;
     int error = -EADDRINUSE;
 
     for (int tries = 0; tries < 8 && error == -EADDRINUSE; tries++) {
-        if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
+        if (getrandom(&number, sizeof(number), 0) != sizeof(number))
             return -EIO;
-        snprintf(name, sizeof(name), "%c%016llx", SHM_DRAWN_NAME, (unsigned long long)drawn);
+        snprintf(name, sizeof(name), "%c%016llx", SHM_RANDOM_NAME, (unsigned long long)number);
         error = bind_name(endpoint, fd, name, text, text_size);
     }
     return error;
 }
 
-int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size)
+int shm_listener_open(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int error;
@@ -130,17 +130,18 @@ int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, s
                  error == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
         return error;
     }
-    if (service && service[0] == SHM_DRAWN_NAME) {
+    if (service && service[0] == SHM_RANDOM_NAME) {
         snprintf(text, text_size, "service %s: names that begin with %c are drawn, not chosen", service,
-                 SHM_DRAWN_NAME);
+                 SHM_RANDOM_NAME);
         error = -EINVAL;
     } else {
-        error = service ? bind_name(endpoint, fd, service, text, text_size) : bind_any(endpoint, fd, text, text_size);
+        error = service ? bind_name(endpoint, fd, service, text, text_size)
+                        : bind_random_name(endpoint, fd, text, text_size);
     }
     if (!error && listen(fd, SOMAXCONN) != 0)
         error = -errno;
-    endpoint->listener = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = listener_ready};
-    endpoint->listener_timer.expired = listener_again;
+    endpoint->listener = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = accept_callers};
+    endpoint->listener_timer.expired = resume_listener;
     if (!error)
         error = shm_core->watch_add(endpoint->domain->base, &endpoint->listener);
     if (error) {
@@ -150,7 +151,7 @@ int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, s
     return error;
 }
 
-void shm_listen_close(struct shm_endpoint *endpoint)
+void shm_listener_close(struct shm_endpoint *endpoint)
 {
     if (endpoint->listener_timer.position)
         shm_core->timer_stop(endpoint->domain->base, &endpoint->listener_timer);

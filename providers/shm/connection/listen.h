@@ -4,7 +4,7 @@
 
 #include "shm.h"
 
-int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size);
-void shm_listen_close(struct shm_endpoint *endpoint);
+int shm_listener_open(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size);
+void shm_listener_close(struct shm_endpoint *endpoint);
 
 #endif

@@ -41,7 +41,7 @@ union control_room {
     char bytes[CMSG_SPACE(2 * sizeof(int))];
 };
 
-static int packet_send(int connection, const struct shm_packet *packet, const int *fds, int fd_count)
+static int send_packet(int connection, const struct shm_packet *packet, const int *fds, int fd_count)
 {
     union control_room control = {0};
     struct iovec iov = {(void *)(uintptr_t)packet, sizeof(*packet)};
@@ -62,10 +62,10 @@ static int packet_send(int connection, const struct shm_packet *packet, const in
 
 int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count)
 {
-    return packet_send(meeting->watch.fd, packet, fds, fd_count);
+    return send_packet(meeting->watch.fd, packet, fds, fd_count);
 }
 
-static void take_descriptors(struct shm_received *received, struct msghdr *message)
+static void collect_descriptors(struct shm_received *received, struct msghdr *message)
 {
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
         size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -85,7 +85,7 @@ static void take_descriptors(struct shm_received *received, struct msghdr *messa
 }
 
 /* 1: a packet; 0: the other side hung up; -EAGAIN: nothing yet; -EMFILE: its descriptors found no room; -EPROTO. */
-static int packet_receive(int connection, struct shm_received *received)
+static int receive_packet(int connection, struct shm_received *received)
 {
     union control_room control;
     struct iovec iov = {&received->packet, sizeof(received->packet)};
@@ -100,7 +100,7 @@ static int packet_receive(int connection, struct shm_received *received)
     if (length < 0)
         return errno == EAGAIN ? -EAGAIN : 0;
     /* An empty packet, which looks like the end, may bring some too. */
-    take_descriptors(received, &message);
+    collect_descriptors(received, &message);
     if (length == 0) {
         shm_received_close(received);
         return 0;
@@ -129,22 +129,25 @@ void shm_received_close(struct shm_received *received)
 
 /* ------------------------------------------------------------------------------------------------------- meetings */
 
-static struct ofp_domain *domain_of(const struct shm_meeting *meeting) { return meeting->endpoint->domain->base; }
+static struct ofp_domain *domain_of_meeting(const struct shm_meeting *meeting)
+{
+    return meeting->endpoint->domain->base;
+}
 
-static void disconnect(struct shm_meeting *meeting)
+static void close_connection(struct shm_meeting *meeting)
 {
     if (meeting->watch.fd < 0)
         return;
-    shm_core->watch_remove(domain_of(meeting), &meeting->watch);
+    shm_core->watch_remove(domain_of_meeting(meeting), &meeting->watch);
     close(meeting->watch.fd);
     meeting->watch.fd = -1;
 }
 
-static void meeting_ready(struct ofp_watch *watch, uint32_t events)
+static void read_meeting_packet(struct ofp_watch *watch, uint32_t events)
 {
     struct shm_meeting *meeting = OFP_CONTAINER_OF(watch, struct shm_meeting, watch);
     struct shm_received received;
-    int result = packet_receive(watch->fd, &received);
+    int result = receive_packet(watch->fd, &received);
 
     (void)events;
     switch (result) {
@@ -157,24 +160,24 @@ static void meeting_ready(struct ofp_watch *watch, uint32_t events)
         break;
     case -EMFILE:
         if (meeting->role == SHM_CALLED)
-            meeting->endpoint->upper->meeting_hung_up(meeting);
+            meeting->endpoint->upper->meeting_disconnected(meeting);
         else
-            shm_meeting_again(meeting, EMFILE);
+            shm_meeting_retry(meeting, EMFILE);
         break;
     case -EPROTO:
         meeting->endpoint->upper->meeting_failed(meeting, EPROTO, "the other side does not speak the protocol of shm");
         break;
     default:
-        meeting->endpoint->upper->meeting_hung_up(meeting);
+        meeting->endpoint->upper->meeting_disconnected(meeting);
     }
 }
 
-static int meeting_watch(struct shm_meeting *meeting, int fd)
+static int watch_connection(struct shm_meeting *meeting, int fd)
 {
     int error;
 
-    meeting->watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = meeting_ready};
-    error = shm_core->watch_add(domain_of(meeting), &meeting->watch);
+    meeting->watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = read_meeting_packet};
+    error = shm_core->watch_add(domain_of_meeting(meeting), &meeting->watch);
     if (error) {
         close(fd);
         meeting->watch.fd = -1;
@@ -183,7 +186,7 @@ static int meeting_watch(struct shm_meeting *meeting, int fd)
 }
 
 /* One attempt to connect and say what we want. */
-static int attempt(struct shm_meeting *meeting)
+static int connect_to_listener(struct shm_meeting *meeting)
 {
     struct sockaddr_un address;
     struct shm_address peer;
@@ -194,54 +197,54 @@ static int attempt(struct shm_meeting *meeting)
     if (fd < 0)
         return -errno;
     memcpy(&peer, meeting->link->peer->address, sizeof(peer));
-    length = shm_address_socket(&peer, &address);
+    length = shm_address_convert(&peer, &address);
     if (connect(fd, (struct sockaddr *)&address, length) != 0) {
         error = -errno;
         close(fd);
         return error;
     }
-    error = meeting_watch(meeting, fd);
+    error = watch_connection(meeting, fd);
     return error ? error : meeting->endpoint->upper->meeting_connected(meeting);
 }
 
-static void meeting_timer(struct shm_meeting *meeting, uint64_t deadline)
+static void start_meeting_timer(struct shm_meeting *meeting, uint64_t deadline)
 {
     meeting->timer.deadline = deadline;
-    shm_core->timer_start(domain_of(meeting), &meeting->timer);
+    shm_core->timer_start(domain_of_meeting(meeting), &meeting->timer);
 }
 
-static void try_to_meet(struct shm_meeting *meeting);
+static void start_attempt(struct shm_meeting *meeting);
 
-static void go_on(struct shm_meeting *meeting, enum ofpi_meet_event event)
+static void advance_meeting(struct shm_meeting *meeting, enum ofpi_meet_event event)
 {
     uint64_t now = shm_core->now();
     unsigned acts = ofpi_meet_event(meeting->state, event, ofpi_backoff_lateness(&meeting->backoff, now));
 
     if (acts & OFPI_MEET_DO_CONNECT)
-        try_to_meet(meeting);
+        start_attempt(meeting);
     else if (acts & OFPI_MEET_DO_WAIT)
-        meeting_timer(meeting, ofpi_backoff_next(&meeting->backoff, now));
+        start_meeting_timer(meeting, ofpi_backoff_next(&meeting->backoff, now));
     else
         meeting->endpoint->upper->meeting_failed(meeting, meeting->lack ? meeting->lack : ETIMEDOUT, NULL);
 }
 
-void shm_meeting_again(struct shm_meeting *meeting, int reason)
+void shm_meeting_retry(struct shm_meeting *meeting, int reason)
 {
-    disconnect(meeting);
+    close_connection(meeting);
     meeting->lack = ofpi_meet_is_shortage(reason) ? reason : 0;
-    go_on(meeting, meeting->lack ? OFPI_MEET_SHORTAGE : OFPI_MEET_LATER);
+    advance_meeting(meeting, meeting->lack ? OFPI_MEET_SHORTAGE : OFPI_MEET_LATER);
 }
 
 /* An attempt, and what follows from its outcome. Later attempts end here too. */
-static void try_to_meet(struct shm_meeting *meeting)
+static void start_attempt(struct shm_meeting *meeting)
 {
-    int error = -attempt(meeting);
+    int error = -connect_to_listener(meeting);
 
     if (!error) {
-        meeting_timer(meeting, meeting->backoff.deadline);
+        start_meeting_timer(meeting, meeting->backoff.deadline);
     } else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE ||
                error == ECONNRESET) {
-        shm_meeting_again(meeting, error);
+        shm_meeting_retry(meeting, error);
     } else {
         meeting->unheard = error == ECONNREFUSED;
         meeting->endpoint->upper->meeting_failed(meeting, error, NULL);
@@ -256,10 +259,10 @@ static void meeting_expired(struct ofp_timer *timer, uint64_t now)
     if (meeting->role == SHM_CALLED)
         meeting->endpoint->upper->meeting_failed(meeting, ETIMEDOUT, NULL);
     else
-        go_on(meeting, OFPI_MEET_TIMER);
+        advance_meeting(meeting, OFPI_MEET_TIMER);
 }
 
-struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link)
+struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link)
 {
     struct shm_meeting *meeting = calloc(1, sizeof(*meeting));
 
@@ -279,16 +282,16 @@ struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meet
 
 void shm_meeting_free(struct shm_meeting *meeting)
 {
-    disconnect(meeting);
-    shm_core->timer_stop(domain_of(meeting), &meeting->timer);
-    if (meeting->role == SHM_ASKER)
+    close_connection(meeting);
+    shm_core->timer_stop(domain_of_meeting(meeting), &meeting->timer);
+    if (meeting->role == SHM_REQUESTER)
         shm_foreign_arena_arrived(meeting->link->process, meeting->arena, -1);
     meeting->endpoint->calls -= meeting->role == SHM_CALLED;
     ofp_list_remove(&meeting->node);
     free(meeting);
 }
 
-void shm_meetings_drop(struct shm_endpoint *endpoint, const struct shm_link *link)
+void shm_meetings_close(struct shm_endpoint *endpoint, const struct shm_link *link)
 {
     struct ofp_list *node, *following;
 
@@ -300,54 +303,54 @@ void shm_meetings_drop(struct shm_endpoint *endpoint, const struct shm_link *lin
     }
 }
 
-int shm_meet_start(struct shm_link *link)
+int shm_meeting_start(struct shm_link *link)
 {
-    struct shm_meeting *meeting = shm_meeting_new(link->endpoint, SHM_CALLER, link);
+    struct shm_meeting *meeting = shm_meeting_create(link->endpoint, SHM_CALLER, link);
 
     if (!meeting)
         return -ENOMEM;
-    try_to_meet(meeting);
+    start_attempt(meeting);
     return 0;
 }
 
-int shm_meet_ask_arena(struct shm_link *link, uint32_t number)
+int shm_arena_request(struct shm_link *link, uint32_t number)
 {
-    struct shm_meeting *meeting = shm_meeting_new(link->endpoint, SHM_ASKER, link);
+    struct shm_meeting *meeting = shm_meeting_create(link->endpoint, SHM_REQUESTER, link);
 
     if (!meeting)
         return -ENOMEM;
     meeting->arena = number;
     ofpi_meet_event(meeting->state, OFPI_MEET_CONNECT, 0);
-    try_to_meet(meeting);
+    start_attempt(meeting);
     OFP_SHM_STEP(arena_asked);
     return 0;
 }
 
-void shm_meeting_called(struct shm_endpoint *endpoint, int fd)
+void shm_caller_accept(struct shm_endpoint *endpoint, int fd)
 {
     struct shm_meeting *meeting;
     int32_t pid;
 
     /* Somebody else's process: not even an answer. */
-    if (shm_peer_credentials(fd, &pid) != 0) {
+    if (shm_connection_identify(fd, &pid) != 0) {
         close(fd);
         return;
     }
-    meeting = shm_meeting_new(endpoint, SHM_CALLED, NULL);
+    meeting = shm_meeting_create(endpoint, SHM_CALLED, NULL);
     if (!meeting) {
         close(fd);
         return;
     }
-    if (meeting_watch(meeting, fd) != 0) {
+    if (watch_connection(meeting, fd) != 0) {
         shm_meeting_free(meeting);
         return;
     }
-    meeting_timer(meeting, meeting->backoff.deadline);
+    start_meeting_timer(meeting, meeting->backoff.deadline);
     /* The packet is there as a rule. */
-    meeting_ready(&meeting->watch, EPOLLIN);
+    read_meeting_packet(&meeting->watch, EPOLLIN);
 }
 
-void shm_meet_goodbye(struct shm_link *link)
+void shm_close_notice_send(struct shm_link *link)
 {
     struct shm_packet packet = shm_packet_of(link->endpoint, SHM_FAREWELL);
     struct sockaddr_un address;
@@ -358,9 +361,9 @@ void shm_meet_goodbye(struct shm_link *link)
     if (fd < 0)
         return;
     memcpy(&peer, link->peer->address, sizeof(peer));
-    length = shm_address_socket(&peer, &address);
+    length = shm_address_convert(&peer, &address);
     /* Connection and packet stay in its backlog until it looks. */
     if (connect(fd, (struct sockaddr *)&address, length) == 0)
-        packet_send(fd, &packet, NULL, 0);
+        send_packet(fd, &packet, NULL, 0);
     close(fd);
 }

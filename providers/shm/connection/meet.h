@@ -59,9 +59,9 @@ _Static_assert(sizeof(struct shm_packet) == 128, "layout");
 #define SHM_PACKET_COMMON 12
 
 enum shm_meeting_role {
-    SHM_CALLER, /* we ask for a link */
-    SHM_ASKER,  /* we ask for an arena */
-    SHM_CALLED  /* somebody asks us */
+    SHM_CALLER,    /* we ask for a link */
+    SHM_REQUESTER, /* we ask for an arena */
+    SHM_CALLED     /* somebody asks us */
 };
 
 /* One exchange. Owned by the endpoint's list. */
@@ -90,23 +90,24 @@ struct shm_received {
 };
 void shm_received_close(struct shm_received *received);
 
-struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link);
+struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_meeting_role role,
+                                       struct shm_link *link);
 /* Somebody has connected to our listener. Takes `fd` over. */
-void shm_meeting_called(struct shm_endpoint *endpoint, int fd);
+void shm_caller_accept(struct shm_endpoint *endpoint, int fd);
 void shm_meeting_free(struct shm_meeting *meeting);
 /* The attempt failed for now, for this reason (positive; EAGAIN: the other side says so, or says nothing). */
-void shm_meeting_again(struct shm_meeting *meeting, int reason);
+void shm_meeting_retry(struct shm_meeting *meeting, int reason);
 /* 0 or an error; -EAGAIN for what another attempt may cure. */
 int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count);
 struct shm_packet shm_packet_of(const struct shm_endpoint *endpoint, enum shm_packet_type type);
 
 /* Begin to reach the peer of a link in state CONNECTING. */
-int shm_meet_start(struct shm_link *link);
+int shm_meeting_start(struct shm_link *link);
 /* Ask the owner of a link for an arena. */
-int shm_meet_ask_arena(struct shm_link *link, uint32_t number);
+int shm_arena_request(struct shm_link *link, uint32_t number);
 /* Tell the owner of a link, whose ring is full, that we are closed. */
-void shm_meet_goodbye(struct shm_link *link);
+void shm_close_notice_send(struct shm_link *link);
 /* Close every exchange about this link (NULL: all). */
-void shm_meetings_drop(struct shm_endpoint *endpoint, const struct shm_link *link);
+void shm_meetings_close(struct shm_endpoint *endpoint, const struct shm_link *link);
 
 #endif

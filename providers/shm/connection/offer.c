@@ -10,8 +10,8 @@
 #include "link/process.h"
 #include "memory/segment.h"
 
-int shm_offer_take(struct shm_offer *offer, struct shm_meeting *meeting, struct shm_received *received, bool keep,
-                   char *text, size_t text_size)
+int shm_segment_offer_open(struct shm_segment_offer *offer, struct shm_meeting *meeting, struct shm_received *received,
+                           bool keep, char *text, size_t text_size)
 {
     const struct shm_packet *packet = &received->packet;
     int error;
@@ -28,15 +28,16 @@ int shm_offer_take(struct shm_offer *offer, struct shm_meeting *meeting, struct 
         shm_segment_unmap(&offer->segment);
         return -EPROTO;
     }
-    offer->process = shm_process_get(meeting->endpoint->domain, packet->token, meeting->watch.fd, packet->start_time,
-                                     received->fds[1], keep, &error);
+    offer->process = shm_process_acquire(meeting->endpoint->domain, packet->token, meeting->watch.fd,
+                                         packet->start_time, received->fds[1], keep, &error);
     received->fds[1] = -1;
     if (!offer->process)
         shm_segment_unmap(&offer->segment);
     return offer->process ? 0 : error;
 }
 
-void shm_offer_accept(struct shm_link *link, const struct shm_offer *offer, const struct shm_packet *packet)
+void shm_segment_offer_accept(struct shm_link *link, const struct shm_segment_offer *offer,
+                              const struct shm_packet *packet)
 {
     link->segment = offer->segment;
     link->process = offer->process;
@@ -48,22 +49,22 @@ void shm_offer_accept(struct shm_link *link, const struct shm_offer *offer, cons
     link->attach = link->endpoint->domain->attach && shm_process_is_same(link);
 }
 
-void shm_offer_return(struct shm_link *link)
+void shm_segment_offer_return(struct shm_link *link)
 {
     shm_segment_unmap(&link->segment);
     shm_process_release(link->process);
     link->process = NULL;
-    link->reached.memory = NULL;
+    link->last_region.memory = NULL;
 }
 
-bool shm_shows_us(const struct shm_endpoint *endpoint, uint64_t incarnation, const uint8_t *identity)
+bool shm_identity_is_own(const struct shm_endpoint *endpoint, uint64_t incarnation, const uint8_t *identity)
 {
     return incarnation == endpoint->incarnation || memcmp(identity, endpoint->base->identity, SHM_IDENTITY_SIZE) == 0;
 }
 
 static int identify_peer(const struct shm_segment *segment, struct ofp_peer *peer, char *text, size_t text_size)
 {
-    if (shm_shows_us(shm_endpoint_of(peer->endpoint), segment->incarnation, segment->identity)) {
+    if (shm_identity_is_own(shm_endpoint_of(peer->endpoint), segment->incarnation, segment->identity)) {
         snprintf(text, text_size, "who answered says that it is this endpoint itself");
         return -ECONNREFUSED;
     }
@@ -71,7 +72,7 @@ static int identify_peer(const struct shm_segment *segment, struct ofp_peer *pee
                                                      : 0;
 }
 
-int shm_offer_identify(struct shm_offer *offer, struct ofp_peer *peer, char *text, size_t text_size)
+int shm_segment_offer_identify(struct shm_segment_offer *offer, struct ofp_peer *peer, char *text, size_t text_size)
 {
     int error = identify_peer(&offer->segment, peer, text, text_size);
 

@@ -12,7 +12,7 @@
  */
 #define VERIFIED_FOR UINT64_C(50000000)
 
-static enum shm_attach failed(const struct shm_link *link, ssize_t got)
+static enum shm_attach convert_attach_error(const struct shm_link *link, ssize_t got)
 {
     if (got < 0 && errno == ESRCH)
         return SHM_ATTACH_GONE;
@@ -37,7 +37,7 @@ enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local
     }
     got = process_vm_readv(link->process->pid, local, local_count, remote, remote_count, 0);
     if (got != (ssize_t)length)
-        return failed(link, got);
+        return convert_attach_error(link, got);
     if (word != link->segment.incarnation)
         return SHM_ATTACH_GONE;
     if (verify)
@@ -58,5 +58,5 @@ enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec
         link->process->verified_at = now;
     }
     got = process_vm_writev(link->process->pid, local, local_count, remote, remote_count, 0);
-    return got == (ssize_t)length ? SHM_ATTACH_DONE : failed(link, got);
+    return got == (ssize_t)length ? SHM_ATTACH_DONE : convert_attach_error(link, got);
 }

@@ -49,17 +49,17 @@ void shm_bounce_close(struct shm_endpoint *endpoint)
     endpoint->bounce = (struct shm_bounce_pool){0};
 }
 
-void shm_bounce_give(struct shm_endpoint *endpoint, uint32_t index)
+void shm_bounce_free(struct shm_endpoint *endpoint, uint32_t index)
 {
     struct shm_bounce_pool *pool = &endpoint->bounce;
 
     struct shm_bounce_buffer *buffer = &pool->buffers[index];
 
     if (buffer->fragment)
-        buffer->holder->fragments_held--;
+        buffer->user->fragments_used--;
     else
-        buffer->holder->bounce_held--;
-    pool->buffers[index].holder = NULL;
+        buffer->user->bounce_used--;
+    pool->buffers[index].user = NULL;
     pool->free_bits[index / 64] |= UINT64_C(1) << index % 64;
     pool->free_count++;
 }
@@ -68,57 +68,57 @@ void shm_bounce_reclaim(struct shm_link *link)
 {
     struct shm_endpoint *endpoint = link->endpoint;
 
-    for (uint32_t i = 0; i < endpoint->segment.bounce_count && (link->bounce_held || link->fragments_held); i++)
-        if (endpoint->bounce.buffers[i].holder == link)
-            shm_bounce_give(endpoint, i);
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count && (link->bounce_used || link->fragments_used); i++)
+        if (endpoint->bounce.buffers[i].user == link)
+            shm_bounce_free(endpoint, i);
 }
 
-void shm_bounce_mend(struct shm_endpoint *endpoint)
+void shm_bounce_repair(struct shm_endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++) {
         const struct shm_bounce_buffer *buffer = &endpoint->bounce.buffers[i];
 
-        /* Acquire pairs with shm_ring_free, before which comes shm_bounce_free. */
-        if (buffer->holder && buffer->slot && ofp_load_acquire(&buffer->slot->state) != buffer->slot_state)
-            shm_bounce_give(endpoint, i);
+        /* Acquire pairs with shm_ring_free, before which comes shm_bounce_return. */
+        if (buffer->user && buffer->slot && ofp_load_acquire(&buffer->slot->state) != buffer->slot_state)
+            shm_bounce_free(endpoint, i);
     }
 }
 
-void shm_bounce_renew(struct shm_endpoint *endpoint)
+void shm_bounce_clear(struct shm_endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++)
-        if (endpoint->bounce.buffers[i].holder)
-            shm_bounce_give(endpoint, i);
+        if (endpoint->bounce.buffers[i].user)
+            shm_bounce_free(endpoint, i);
     endpoint->bounce.reserved = endpoint->bounce.refused = false;
 }
 
 /* True: the buffer is free, now or already. */
-static bool collect_one(struct shm_endpoint *endpoint, uint32_t index)
+static bool collect_buffer(struct shm_endpoint *endpoint, uint32_t index)
 {
     struct shm_bounce_buffer *buffer = &endpoint->bounce.buffers[index];
 
-    if (!buffer->holder)
+    if (!buffer->user)
         return true;
-    /* Acquire pairs with shm_bounce_free: its reads of the buffer lie before our next write. */
+    /* Acquire pairs with shm_bounce_return: its reads of the buffer lie before our next write. */
     if (ofp_load_acquire(&endpoint->segment.bounce_states[index].freed) != buffer->generation)
         return false;
-    shm_bounce_give(endpoint, index);
+    shm_bounce_free(endpoint, index);
     return true;
 }
 
-static void collect_all(struct shm_endpoint *endpoint)
+static void collect_buffers(struct shm_endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++)
-        collect_one(endpoint, i);
+        collect_buffer(endpoint, i);
 }
 
 /* Lowest free buffer; there is one. */
-static int lowest_free(struct shm_endpoint *endpoint)
+static int find_lowest_free_buffer(struct shm_endpoint *endpoint)
 {
     uint32_t count = endpoint->segment.bounce_count;
 
     for (uint32_t i = 0; i < LOOKS && i < count; i++)
-        if (collect_one(endpoint, i))
+        if (collect_buffer(endpoint, i))
             return (int)i;
     for (uint32_t word = 0;; word++)
         if (endpoint->bounce.free_bits[word])
@@ -126,7 +126,7 @@ static int lowest_free(struct shm_endpoint *endpoint)
 }
 
 /* At the first use: most endpoints that only send small messages never need the memory. */
-static int reserve(struct shm_endpoint *endpoint)
+static int reserve_buffers(struct shm_endpoint *endpoint)
 {
     char text[OFP_TEXT_MAX] = "";
 
@@ -141,54 +141,54 @@ static int reserve(struct shm_endpoint *endpoint)
     return 0;
 }
 
-static bool has_its_share(const struct shm_link *link, bool fragment)
+static bool has_link_its_share(const struct shm_link *link, bool fragment)
 {
     uint32_t count = link->endpoint->segment.bounce_count, free_count = link->endpoint->bounce.free_count;
-    uint32_t kept = (count + 3) / 4;
+    uint32_t reserve = (count + 3) / 4;
 
     if (fragment)
-        return !free_count || link->fragments_held > 2 * free_count ||
-               link->fragments_held * link->endpoint->segment.bounce_size >= AHEAD;
-    return free_count <= kept || link->bounce_held > 2 * (free_count - kept);
+        return !free_count || link->fragments_used > 2 * free_count ||
+               link->fragments_used * link->endpoint->segment.bounce_size >= AHEAD;
+    return free_count <= reserve || link->bounce_used > 2 * (free_count - reserve);
 }
 
-bool shm_bounce_would_have(struct shm_link *link)
+bool shm_bounce_collect(struct shm_link *link)
 {
     struct shm_endpoint *endpoint = link->endpoint;
 
-    /* Ordered loads: SHM_SLEEPING was set before. Pairs with shm_bounce_free, which looks at that bit afterwards. */
+    /* Ordered loads: SHM_SLEEPING was set before. Pairs with shm_bounce_return, which looks at that bit afterwards. */
     for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++)
-        if (endpoint->bounce.buffers[i].holder &&
+        if (endpoint->bounce.buffers[i].user &&
             ofp_load_ordered(&endpoint->segment.bounce_states[i].freed) == endpoint->bounce.buffers[i].generation)
-            shm_bounce_give(endpoint, i);
-    return !has_its_share(link, true);
+            shm_bounce_free(endpoint, i);
+    return !has_link_its_share(link, true);
 }
 
-int shm_bounce_take(struct shm_link *link, bool fragment)
+int shm_bounce_allocate(struct shm_link *link, bool fragment)
 {
     struct shm_endpoint *endpoint = link->endpoint;
     struct shm_bounce_pool *pool = &endpoint->bounce;
     int index;
 
-    if (SHM_UNLIKELY(!pool->reserved) && reserve(endpoint) != 0)
+    if (SHM_UNLIKELY(!pool->reserved) && reserve_buffers(endpoint) != 0)
         return -ENOMEM;
-    if (has_its_share(link, fragment)) {
-        collect_all(endpoint);
-        if (has_its_share(link, fragment))
+    if (has_link_its_share(link, fragment)) {
+        collect_buffers(endpoint);
+        if (has_link_its_share(link, fragment))
             return -EAGAIN;
     }
-    index = lowest_free(endpoint);
+    index = find_lowest_free_buffer(endpoint);
     pool->free_bits[index / 64] &= ~(UINT64_C(1) << index % 64);
     pool->free_count--;
     pool->buffers[index].generation++;
-    pool->buffers[index].holder = link;
+    pool->buffers[index].user = link;
     pool->buffers[index].fragment = fragment;
     pool->buffers[index].pending = 0;
     pool->buffers[index].slot = NULL;
     if (fragment)
-        link->fragments_held++;
+        link->fragments_used++;
     else
-        link->bounce_held++;
+        link->bounce_used++;
     return index;
 }
 
@@ -199,12 +199,12 @@ bool shm_bounce_is_valid(const struct shm_link *link, const struct shm_bounce_fi
     return fields->index < link->segment.bounce_count && length <= link->segment.bounce_size;
 }
 
-void shm_bounce_free(struct shm_link *link, const struct shm_bounce_fields *fields, bool wake)
+void shm_bounce_return(struct shm_link *link, const struct shm_bounce_fields *fields, bool wake)
 {
     _Atomic uint32_t *freed = &link->segment.bounce_states[fields->index].freed;
 
     OFP_SHM_STEP(bounce_received);
-    /* Release: we have read the buffer. Pairs with collect_one. */
+    /* Release: we have read the buffer. Pairs with collect_buffer. */
     if (!wake) {
         ofp_store_release(freed, fields->generation);
         return;
@@ -212,5 +212,5 @@ void shm_bounce_free(struct shm_link *link, const struct shm_bounce_fields *fiel
     /* The sender sets SHM_SLEEPING, then looks for a free buffer: shm_pushes_can_move. */
     ofp_publish(freed, fields->generation);
     if (ofp_load_ordered(&link->ring.header->status) & SHM_SLEEPING)
-        shm_after_publish(link, SHM_SLEEPING);
+        shm_owner_notify(link, SHM_SLEEPING);
 }

@@ -8,7 +8,7 @@
 #include "link/link.h"
 #include "link/publish.h"
 
-static bool control_try(struct shm_link *link, const struct shm_control *control)
+static bool send_control(struct shm_link *link, const struct shm_control *control)
 {
     uint64_t state;
     struct shm_slot *slot = shm_ring_claim(&link->ring, link->number_there, &state);
@@ -19,7 +19,7 @@ static bool control_try(struct shm_link *link, const struct shm_control *control
     slot->content.flags = control->flags;
     slot->content.length = 0;
     slot->content.control = control->fields;
-    shm_publish(link, slot, state);
+    shm_slot_publish(link, slot, state);
     if (control->kind == SHM_GOODBYE) {
         link->goodbye_sent = true;
         OFP_SHM_STEP(goodbye_sent);
@@ -27,7 +27,7 @@ static bool control_try(struct shm_link *link, const struct shm_control *control
     return true;
 }
 
-void shm_schedule_retry(struct shm_endpoint *endpoint)
+void shm_retry_schedule(struct shm_endpoint *endpoint)
 {
     if (endpoint->retry_timer.position)
         return;
@@ -41,19 +41,19 @@ void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const 
 
     if (link->state == OFPI_MEET_DRAINING)
         return;
-    if (ofp_list_empty(&link->controls) && control_try(link, &control))
+    if (ofp_list_empty(&link->controls) && send_control(link, &control))
         return;
     queued = malloc(sizeof(*queued));
     if (!queued) {
         /* It would wait for ever: better lose the peer than hang. */
         shm_core->log(OFP_LOG_ERROR, SHM_NAME, "out of memory: a peer is given up");
-        shm_link_dying(link, SHM_END_DEAD);
+        shm_link_mark_ended(link, SHM_END_DEAD);
         return;
     }
     *queued = control;
     ofp_list_append(&link->controls, &queued->node);
-    shm_link_busy(link);
-    shm_schedule_retry(link->endpoint);
+    shm_link_schedule(link);
+    shm_retry_schedule(link->endpoint);
 }
 
 bool shm_controls_flush(struct shm_link *link)
@@ -61,18 +61,18 @@ bool shm_controls_flush(struct shm_link *link)
     while (!ofp_list_empty(&link->controls)) {
         struct shm_control *control = OFP_CONTAINER_OF(link->controls.next, struct shm_control, node);
 
-        if (!control_try(link, control)) {
-            shm_schedule_retry(link->endpoint);
+        if (!send_control(link, control)) {
+            shm_retry_schedule(link->endpoint);
             return false;
         }
         ofp_list_remove(&control->node);
         free(control);
     }
-    link->ready = link->up && !link->reach;
+    link->ready = link->up && !link->remote_operation;
     return true;
 }
 
-void shm_controls_drop(struct shm_link *link)
+void shm_controls_discard(struct shm_link *link)
 {
     struct ofp_list *node;
 

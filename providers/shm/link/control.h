@@ -10,11 +10,11 @@ struct shm_control {
     struct shm_control_fields fields;
 };
 /* End the next sleep soon: something waits that nobody wakes us for. */
-void shm_schedule_retry(struct shm_endpoint *endpoint);
+void shm_retry_schedule(struct shm_endpoint *endpoint);
 /* A slot without payload: now, or as soon as their ring has room. */
 void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const struct shm_control_fields *fields);
 /* Send what waits. True: nothing waits any more. */
 bool shm_controls_flush(struct shm_link *link);
-void shm_controls_drop(struct shm_link *link);
+void shm_controls_discard(struct shm_link *link);
 
 #endif

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/draw.h"
+#include "base/random.h"
 
 /* --------------------------------------------------------------------------------------------------------- numbers */
 
-static int links_grow(struct shm_endpoint *endpoint)
+static int grow_links(struct shm_endpoint *endpoint)
 {
     uint32_t capacity = endpoint->link_capacity ? endpoint->link_capacity * 2 : 16;
     struct shm_link **links;
@@ -37,35 +37,35 @@ static int links_grow(struct shm_endpoint *endpoint)
     return 0;
 }
 
-static bool number_is_free(const struct shm_endpoint *endpoint, uint32_t number)
+static bool is_number_free(const struct shm_endpoint *endpoint, uint32_t number)
 {
     return number && !endpoint->links[number] && endpoint->head >= endpoint->retired_at[number];
 }
 
 /* 0: none. */
-static uint32_t number_take(struct shm_endpoint *endpoint)
+static uint32_t allocate_number(struct shm_endpoint *endpoint)
 {
     uint32_t grown_from = endpoint->link_capacity;
 
     for (uint32_t i = 0; i < endpoint->link_capacity; i++) {
         uint32_t number = (endpoint->number_cursor + i) % endpoint->link_capacity;
 
-        if (number_is_free(endpoint, number)) {
+        if (is_number_free(endpoint, number)) {
             endpoint->number_cursor = number + 1;
             return number;
         }
     }
-    if (links_grow(endpoint) != 0)
+    if (grow_links(endpoint) != 0)
         return 0;
     endpoint->number_cursor = (grown_from ? grown_from : 1) + 1;
     return endpoint->number_cursor - 1;
 }
 
-struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *peer)
+struct shm_link *shm_link_create(struct shm_endpoint *endpoint, struct ofp_peer *peer)
 {
     struct shm_link *link =
         aligned_alloc(SHM_CACHE_LINE, (sizeof(*link) + SHM_CACHE_LINE - 1) & ~(SHM_CACHE_LINE - 1ul));
-    uint32_t number = link ? number_take(endpoint) : 0;
+    uint32_t number = link ? allocate_number(endpoint) : 0;
 
     if (!number) {
         free(link);
@@ -75,7 +75,7 @@ struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *pe
     link->endpoint = endpoint;
     link->peer = peer;
     link->number = number;
-    link->stamp_in = (uint32_t)shm_draw();
+    link->stamp_in = (uint32_t)shm_random_read();
     ofp_list_init(&link->controls);
     ofp_list_init(&link->pushes);
     endpoint->links[number] = link;
@@ -86,51 +86,51 @@ struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *pe
 
 /* ----------------------------------------------------------------------------------------------------------- marks */
 
-void shm_link_busy(struct shm_link *link)
+void shm_link_schedule(struct shm_link *link)
 {
     if (!ofp_list_linked(&link->busy))
         ofp_list_append(&link->endpoint->busy, &link->busy);
     link->endpoint->work |= SHM_WORK_LINKS;
 }
 
-void shm_link_dying(struct shm_link *link, enum shm_end end)
+void shm_link_mark_ended(struct shm_link *link, enum shm_end end)
 {
     /* One that is leaving is nobody's any more, and is read to its end all the same. */
     if (link->state == OFPI_MEET_IDLE)
         link->state = OFPI_MEET_DRAINING;
     else if (!(ofpi_meet_event(&link->state, OFPI_MEET_CLOSED, OFPI_MEET_UNREAD) & OFPI_MEET_DO_DRAIN))
         return;
-    shm_link_drain(link, end);
+    shm_link_start_drain(link, end);
 }
 
-void shm_link_drain(struct shm_link *link, enum shm_end end)
+void shm_link_start_drain(struct shm_link *link, enum shm_end end)
 {
     link->up = link->ready = false;
     link->end = (uint8_t)end;
-    link->drain_until = shm_ring_end(&link->endpoint->ring, link->endpoint->head);
-    shm_link_busy(link);
+    link->drain_until = shm_ring_find_end(&link->endpoint->ring, link->endpoint->head);
+    shm_link_schedule(link);
 }
 
-void shm_link_closing(struct shm_link *link)
+void shm_link_mark_closing(struct shm_link *link)
 {
     if (link->state == OFPI_MEET_DRAINING)
         return;
     link->up = link->ready = false;
     link->closing = true;
-    shm_link_busy(link);
+    shm_link_schedule(link);
 }
 
-void shm_reach_begin(struct shm_link *link, struct ofp_pending *pending)
+void shm_remote_start(struct shm_link *link, struct ofp_pending *pending)
 {
-    link->reach = pending;
+    link->remote_operation = pending;
     link->ready = false;
-    ofp_list_append(&link->endpoint->reaching, &link->reaching);
-    link->endpoint->work |= SHM_WORK_REACHING;
+    ofp_list_append(&link->endpoint->remotes, &link->remotes);
+    link->endpoint->work |= SHM_WORK_REMOTE;
 }
 
-void shm_reach_end(struct shm_link *link)
+void shm_remote_end(struct shm_link *link)
 {
-    link->reach = NULL;
+    link->remote_operation = NULL;
     link->ready = link->up;
-    ofp_list_remove(&link->reaching);
+    ofp_list_remove(&link->remotes);
 }

@@ -26,7 +26,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-uint64_t shm_process_start_time(int32_t pid)
+uint64_t shm_process_read_start_time(int32_t pid)
 {
     char path[64], text[1024], *field;
     ssize_t length;
@@ -52,7 +52,7 @@ uint64_t shm_process_start_time(int32_t pid)
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-int shm_peer_credentials(int connection, int32_t *pid)
+int shm_connection_identify(int connection, int32_t *pid)
 {
     struct ucred credentials;
     socklen_t length = sizeof(credentials);
@@ -63,11 +63,11 @@ int shm_peer_credentials(int connection, int32_t *pid)
     return credentials.uid == getuid() ? 0 : -EACCES;
 }
 
-bool shm_link_is_of(const struct shm_link *link, int connection)
+bool shm_connection_is_of_link(const struct shm_link *link, int connection)
 {
     int32_t pid = 0;
 
-    shm_peer_credentials(connection, &pid);
+    shm_connection_identify(connection, &pid);
     return pid == link->process->pid;
 }
 
@@ -100,7 +100,7 @@ static int open_pidfd(int connection, int32_t pid, uint64_t start_time)
     if (fd < 0)
         return -errno;
     /* Looked at behind the open: a pid that was reused before has another start time. */
-    found = shm_process_start_time(pid);
+    found = shm_process_read_start_time(pid);
     if (start_time && found && found != start_time) {
         close(fd);
         return -ESRCH;
@@ -122,7 +122,7 @@ bool shm_peer_is_watchable(const struct shm_domain *domain, int connection)
 
     if (!domain->pidfd)
         return false;
-    shm_peer_credentials(connection, &pid);
+    shm_connection_identify(connection, &pid);
     fd = open_pidfd(connection, pid, 0);
     if (fd >= 0)
         close(fd);
@@ -137,11 +137,11 @@ bool shm_process_has_died(const struct shm_process *process)
 
 /* ---------------------------------------------------------------------------------------------------------- deaths */
 
-static void links_die(struct shm_endpoint *endpoint, const struct shm_process *process)
+static void end_process_links(struct shm_endpoint *endpoint, const struct shm_process *process)
 {
     for (uint32_t i = 1; i < endpoint->link_capacity; i++)
         if (endpoint->links[i] && endpoint->links[i]->process == process)
-            shm_link_dying(endpoint->links[i], SHM_END_DEAD);
+            shm_link_mark_ended(endpoint->links[i], SHM_END_DEAD);
 }
 
 static void process_died(struct ofp_watch *watch, uint32_t events)
@@ -156,11 +156,11 @@ static void process_died(struct ofp_watch *watch, uint32_t events)
     close(watch->fd);
     watch->fd = -1;
     OFP_LIST_EACH(node, following, &domain->endpoints)
-        links_die(OFP_CONTAINER_OF(node, struct shm_endpoint, node), process);
+        end_process_links(OFP_CONTAINER_OF(node, struct shm_endpoint, node), process);
 }
 
 /* Watch by pidfd, or by a duplicate of the connection, which then stays open. */
-static int process_watch(struct shm_process *process, int connection, uint64_t start_time, bool keep)
+static int watch_process(struct shm_process *process, int connection, uint64_t start_time, bool keep)
 {
     int fd = keep ? fcntl(connection, F_DUPFD_CLOEXEC, 0) : open_pidfd(connection, process->pid, start_time);
     int error;
@@ -181,7 +181,7 @@ static int process_watch(struct shm_process *process, int connection, uint64_t s
 
 /* ------------------------------------------------------------------------------------------------------- processes */
 
-static struct shm_process *process_find(const struct shm_domain *domain, uint64_t token, int32_t pid)
+static struct shm_process *find_process(const struct shm_domain *domain, uint64_t token, int32_t pid)
 {
     for (const struct ofp_list *node = domain->processes.next; node != &domain->processes; node = node->next) {
         const struct shm_process *process = OFP_CONTAINER_OF(node, const struct shm_process, node);
@@ -192,14 +192,14 @@ static struct shm_process *process_find(const struct shm_domain *domain, uint64_
     return NULL;
 }
 
-struct shm_process *shm_process_get(struct shm_domain *domain, uint64_t token, int connection, uint64_t start_time,
-                                    int event_fd, bool keep, int *error)
+struct shm_process *shm_process_acquire(struct shm_domain *domain, uint64_t token, int connection, uint64_t start_time,
+                                        int event_fd, bool keep, int *error)
 {
     struct shm_process *process;
     int32_t pid = 0;
 
-    shm_peer_credentials(connection, &pid);
-    process = token == domain->token && pid == getpid() ? &domain->self : process_find(domain, token, pid);
+    shm_connection_identify(connection, &pid);
+    process = token == domain->token && pid == getpid() ? &domain->self : find_process(domain, token, pid);
     if (process) {
         close(event_fd);
         process->uses++;
@@ -211,7 +211,7 @@ struct shm_process *shm_process_get(struct shm_domain *domain, uint64_t token, i
         *process = (struct shm_process){
             .uses = 1, .token = token, .pid = pid, .event_fd = event_fd, .domain = domain, .watch.fd = -1};
         ofp_list_init(&process->arenas);
-        *error = process_watch(process, connection, start_time, keep);
+        *error = watch_process(process, connection, start_time, keep);
     }
     if (*error) {
         free(process);

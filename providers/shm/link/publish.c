@@ -6,7 +6,7 @@
 
 #include "link/link.h"
 
-static void wake(struct shm_link *link)
+static void wake_owner(struct shm_link *link)
 {
     uint64_t one = 1;
 
@@ -21,7 +21,7 @@ static void wake(struct shm_link *link)
     }
 }
 
-void shm_after_publish(struct shm_link *link, uint64_t status)
+void shm_owner_notify(struct shm_link *link, uint64_t status)
 {
     struct shm_endpoint *endpoint = link->endpoint;
 
@@ -30,27 +30,27 @@ void shm_after_publish(struct shm_link *link, uint64_t status)
         if (!ofp_list_linked(&link->wake))
             ofp_list_append(&endpoint->to_wake, &link->wake);
     } else if (status & SHM_SLEEPING) {
-        wake(link);
+        wake_owner(link);
     }
     if (status & (SHM_CLOSING | SHM_CLOSED) && !(status & ~SHM_STATUS_BITS))
-        shm_link_closing(link);
+        shm_link_mark_closing(link);
 }
 
-void shm_wake_sleepers(struct shm_endpoint *endpoint)
+void shm_sleepers_wake(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node;
 
     endpoint->moved_since = 0;
     while ((node = ofp_list_pop(&endpoint->to_wake)))
-        wake(OFP_CONTAINER_OF(node, struct shm_link, wake));
+        wake_owner(OFP_CONTAINER_OF(node, struct shm_link, wake));
 }
 
-void shm_wake_ahead(struct shm_link *link)
+void shm_sender_wake_ahead(struct shm_link *link)
 {
     struct shm_endpoint *endpoint = link->endpoint;
     uint64_t next = endpoint->head + 1;
 
     if (ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING && ofp_list_empty(&endpoint->pulls) &&
         !shm_ring_is_ready(&endpoint->ring, next, shm_ring_peek(&endpoint->ring, next)))
-        wake(link);
+        wake_owner(link);
 }

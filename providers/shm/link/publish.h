@@ -6,20 +6,20 @@
 #include "shm.h"
 
 /* Wake the owner of the ring if it sleeps, note that it closes; `status` as shm_ring_publish returned it. */
-void shm_after_publish(struct shm_link *link, uint64_t status);
-/* Wake those that shm_after_publish kept for the end of a call of progress. */
-void shm_wake_sleepers(struct shm_endpoint *endpoint);
+void shm_owner_notify(struct shm_link *link, uint64_t status);
+/* Wake those that shm_owner_notify kept for the end of a call of progress. */
+void shm_sleepers_wake(struct shm_endpoint *endpoint);
 /* It is about to get an answer that it sleeps for, and would take as long to wake up as we to get there. */
-void shm_wake_ahead(struct shm_link *link);
-static inline void shm_publish(struct shm_link *link, struct shm_slot *slot, uint64_t state)
+void shm_sender_wake_ahead(struct shm_link *link);
+static inline void shm_slot_publish(struct shm_link *link, struct shm_slot *slot, uint64_t state)
 {
     uint64_t status;
 
-    link->stamp_out = shm_stamp_next(link->stamp_out);
+    link->stamp_out = shm_stamp_advance(link->stamp_out);
     slot->content.stamp = shm_stamp_of(link->stamp_out);
     status = shm_ring_publish(&link->ring, slot, state);
     if (SHM_UNLIKELY(status))
-        shm_after_publish(link, status);
+        shm_owner_notify(link, status);
 }
 
 #endif

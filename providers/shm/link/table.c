@@ -27,7 +27,7 @@ struct shm_table {
     struct shm_published published[1u << SHM_TABLE_SHIFT];
 };
 
-static uint32_t place_of(uint64_t key, uint32_t probe)
+static uint32_t compute_place(uint64_t key, uint32_t probe)
 {
     /* Keys that were asked for may be small numbers: spread them. */
     uint64_t first = (key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SHM_TABLE_SHIFT);
@@ -36,11 +36,11 @@ static uint32_t place_of(uint64_t key, uint32_t probe)
 }
 
 /* Of every serial of a domain, so that it knows visitors to any of its regions. */
-static uint64_t family_of(const struct shm_domain *domain) { return domain->token << 32; }
+static uint64_t family_of_domain(const struct shm_domain *domain) { return domain->token << 32; }
 
 /* ------------------------------------------------------------------------------------------------------------- owner */
 
-static struct shm_table *table_new(void)
+static struct shm_table *create_table(void)
 {
     struct shm_table *table = calloc(1, sizeof(*table));
     char text[OFP_TEXT_MAX] = "";
@@ -72,13 +72,13 @@ void shm_table_close(struct shm_domain *domain)
     domain->table = NULL;
 }
 
-int shm_table_descriptor(const struct shm_domain *domain) { return domain->table ? domain->table->fd : -1; }
+int shm_table_descriptor_of(const struct shm_domain *domain) { return domain->table ? domain->table->fd : -1; }
 
-static void entry_fill(struct shm_domain *domain, struct shm_region_entry *entry, const struct ofp_region *region,
+static void fill_entry(struct shm_domain *domain, struct shm_region_entry *entry, const struct ofp_region *region,
                        uint64_t key)
 {
     uint64_t arena_offset = 0;
-    uint32_t arena = shm_arena_locate(domain, region->base, region->length, &arena_offset);
+    uint32_t arena = shm_arena_find_memory(domain, region->base, region->length, &arena_offset);
 
     ofp_store_relaxed(&entry->key, key);
     ofp_store_relaxed(&entry->address, (uint64_t)(uintptr_t)region->base);
@@ -94,18 +94,18 @@ int shm_region_publish(struct ofp_domain *handle, struct ofp_region *region)
     struct shm_domain *domain = shm_domain_of(handle);
     uint64_t key = ofp_region_device(handle, region)->key;
 
-    if (!domain->table && !(domain->table = table_new()))
+    if (!domain->table && !(domain->table = create_table()))
         return 0;
     for (uint32_t probe = 0; probe < SHM_TABLE_PROBES; probe++) {
-        uint32_t place = place_of(key, probe);
+        uint32_t place = compute_place(key, probe);
         struct shm_published *published = &domain->table->published[place];
 
         if (published->serial)
             continue;
         if (!++domain->table->last)
             domain->table->last = 1;
-        *published = (struct shm_published){family_of(domain) | domain->table->last, region->id};
-        entry_fill(domain, &domain->table->entries[place], region, key);
+        *published = (struct shm_published){family_of_domain(domain) | domain->table->last, region->id};
+        fill_entry(domain, &domain->table->entries[place], region, key);
         /* Pairs with shm_table_find: who sees the serial sees the entry. */
         ofp_store_release(&domain->table->entries[place].serial, published->serial);
         break;
@@ -114,7 +114,7 @@ int shm_region_publish(struct ofp_domain *handle, struct ofp_region *region)
 }
 
 /* A visitor's `visiting`, from a mapping of ours. */
-static uint64_t visiting(const struct shm_link *link)
+static uint64_t get_visited_serial(const struct shm_link *link)
 {
     if (!link || !link->segment.header || link->process->dead)
         return 0;
@@ -127,7 +127,7 @@ static bool is_visited(const struct shm_domain *domain, uint64_t serial)
         const struct shm_endpoint *endpoint = OFP_CONTAINER_OF(node, const struct shm_endpoint, node);
 
         for (uint32_t number = 1; number < endpoint->link_capacity; number++)
-            if (visiting(endpoint->links[number]) == serial)
+            if (get_visited_serial(endpoint->links[number]) == serial)
                 return true;
     }
     return false;
@@ -139,12 +139,12 @@ int shm_region_withdraw(struct ofp_domain *handle, struct ofp_region *region)
     uint64_t key = ofp_region_device(handle, region)->key;
 
     for (uint32_t probe = 0; domain->table && probe < SHM_TABLE_PROBES; probe++) {
-        uint32_t place = place_of(key, probe);
+        uint32_t place = compute_place(key, probe);
         struct shm_published *published = &domain->table->published[place];
 
         if (!published->serial || published->id != region->id)
             continue;
-        /* Before the look at who is inside; pairs with shm_visit. */
+        /* Before the look at who is inside; pairs with shm_visit_start. */
         ofp_publish(&domain->table->entries[place].serial, 0);
         if (is_visited(domain, published->serial))
             return -EAGAIN;
@@ -162,7 +162,7 @@ void shm_visitors_wait(struct shm_endpoint *endpoint, uint64_t deadline)
         const struct shm_link *link = endpoint->links[number];
         uint64_t serial;
 
-        while ((serial = visiting(link)) != 0 && (serial ^ family_of(domain)) >> 32 == 0 &&
+        while ((serial = get_visited_serial(link)) != 0 && (serial ^ family_of_domain(domain)) >> 32 == 0 &&
                !shm_process_has_died(link->process) && shm_core->now() < deadline)
             sched_yield();
     }
@@ -170,19 +170,19 @@ void shm_visitors_wait(struct shm_endpoint *endpoint, uint64_t deadline)
 
 /* ----------------------------------------------------------------------------------------------------------- visitor */
 
-const struct shm_region_entry *shm_table_of(struct shm_link *link)
+const struct shm_region_entry *shm_table_resolve(struct shm_link *link)
 {
     const struct shm_domain *domain = link->endpoint->domain;
 
     if (link->process == &domain->self)
         return domain->table ? domain->table->entries : NULL;
-    return (const struct shm_region_entry *)shm_foreign_memory(link, SHM_TABLE_NUMBER, 0, SHM_TABLE_SIZE);
+    return (const struct shm_region_entry *)shm_foreign_arena_resolve(link, SHM_TABLE_NUMBER, 0, SHM_TABLE_SIZE);
 }
 
 bool shm_table_find(const struct shm_region_entry *table, uint64_t key, struct shm_target *target)
 {
     for (uint32_t probe = 0; probe < SHM_TABLE_PROBES; probe++) {
-        const struct shm_region_entry *entry = &table[place_of(key, probe)];
+        const struct shm_region_entry *entry = &table[compute_place(key, probe)];
 
         target->serial = ofp_load_acquire(&entry->serial);
         if (!target->serial || ofp_load_relaxed(&entry->key) != key)
@@ -199,7 +199,7 @@ bool shm_table_find(const struct shm_region_entry *table, uint64_t key, struct s
     return false;
 }
 
-bool shm_visit(struct shm_link *link, const struct shm_target *target)
+bool shm_visit_start(struct shm_link *link, const struct shm_target *target)
 {
     _Atomic uint64_t *own = &link->endpoint->segment.header->visiting;
 

@@ -47,14 +47,14 @@ int shm_region_publish(struct ofp_domain *domain, struct ofp_region *region);
 int shm_region_withdraw(struct ofp_domain *domain, struct ofp_region *region);
 void shm_table_close(struct shm_domain *domain);
 /* -1: there is none. */
-int shm_table_descriptor(const struct shm_domain *domain);
+int shm_table_descriptor_of(const struct shm_domain *domain);
 /* False: no entry has the key. */
 bool shm_table_find(const struct shm_region_entry *table, uint64_t key, struct shm_target *target);
 /* The table of a link's owner; NULL: not mapped (yet). */
-const struct shm_region_entry *shm_table_of(struct shm_link *link);
+const struct shm_region_entry *shm_table_resolve(struct shm_link *link);
 
 /* The visitor's half. False: the region is not what it was, or its owner closes; nothing is to be ended then. */
-bool shm_visit(struct shm_link *link, const struct shm_target *target);
+bool shm_visit_start(struct shm_link *link, const struct shm_target *target);
 /* False: it is no longer what it was, so what was moved may not count. */
 bool shm_visit_end(struct shm_link *link, const struct shm_target *target);
 /* Wait, at most until `deadline`, until no peer reaches into the endpoint's domain by way of it. */

@@ -23,7 +23,7 @@
 /* Address space, not memory. Larger regions get an arena of their own size. */
 #define ARENA_SIZE (UINT64_C(256) << 20)
 /* After an arena could not be had: ask again no sooner, ns. */
-#define ASK_AGAIN UINT64_C(1000000000)
+#define REQUEST_PAUSE UINT64_C(1000000000)
 
 struct shm_range {
     struct ofp_list node; /* in shm_arena.free, by offset */
@@ -41,7 +41,7 @@ struct shm_arena {
 
 /* ------------------------------------------------------------------------------------------------------ free ranges */
 
-static int range_add(struct ofp_list *after, uint64_t offset, uint64_t length)
+static int add_range(struct ofp_list *after, uint64_t offset, uint64_t length)
 {
     struct shm_range *range = malloc(sizeof(*range));
 
@@ -53,13 +53,13 @@ static int range_add(struct ofp_list *after, uint64_t offset, uint64_t length)
     return 0;
 }
 
-static struct shm_range *range_at(const struct shm_arena *arena, struct ofp_list *node)
+static struct shm_range *range_of_node(const struct shm_arena *arena, struct ofp_list *node)
 {
     return node == &arena->free ? NULL : OFP_CONTAINER_OF(node, struct shm_range, node);
 }
 
 /* First fit. False: no range is long enough. */
-static bool ranges_take(struct shm_arena *arena, uint64_t length, uint64_t *offset)
+static bool allocate_range(struct shm_arena *arena, uint64_t length, uint64_t *offset)
 {
     struct ofp_list *node, *following;
 
@@ -81,15 +81,15 @@ static bool ranges_take(struct shm_arena *arena, uint64_t length, uint64_t *offs
 }
 
 /* Out of memory: the range is not used again, which is the smaller evil. */
-static void ranges_give(struct shm_arena *arena, uint64_t offset, uint64_t length)
+static void free_range(struct shm_arena *arena, uint64_t offset, uint64_t length)
 {
     struct ofp_list *before = &arena->free;
     struct shm_range *left, *right;
 
     while (before->next != &arena->free && OFP_CONTAINER_OF(before->next, struct shm_range, node)->offset < offset)
         before = before->next;
-    left = range_at(arena, before);
-    right = range_at(arena, before->next);
+    left = range_of_node(arena, before);
+    right = range_of_node(arena, before->next);
     if (left && left->offset + left->length == offset) {
         left->length += length;
         if (right && right->offset == offset + length) {
@@ -100,7 +100,7 @@ static void ranges_give(struct shm_arena *arena, uint64_t offset, uint64_t lengt
     } else if (right && right->offset == offset + length) {
         right->offset = offset;
         right->length += length;
-    } else if (range_add(before, offset, length) != 0) {
+    } else if (add_range(before, offset, length) != 0) {
         shm_core->log(OFP_LOG_WARNING, SHM_NAME, "out of memory: %llu bytes of an arena are not used again",
                       (unsigned long long)length);
     }
@@ -108,7 +108,7 @@ static void ranges_give(struct shm_arena *arena, uint64_t offset, uint64_t lengt
 
 /* ------------------------------------------------------------------------------------------------------- our arenas */
 
-static void arena_free(struct shm_arena *arena)
+static void free_arena(struct shm_arena *arena)
 {
     struct ofp_list *node;
 
@@ -119,7 +119,8 @@ static void arena_free(struct shm_arena *arena)
     free(arena);
 }
 
-static int arena_new(struct shm_domain *domain, uint64_t size, struct shm_arena **result, char *text, size_t text_size)
+static int create_arena(struct shm_domain *domain, uint64_t size, struct shm_arena **result, char *text,
+                        size_t text_size)
 {
     /* Never reused in a process, so that a peer cannot take one arena for another. */
     static _Atomic uint32_t last_number;
@@ -133,7 +134,7 @@ static int arena_new(struct shm_domain *domain, uint64_t size, struct shm_arena 
     }
     base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     ofp_list_init(&arena->free);
-    if (base == MAP_FAILED || range_add(&arena->free, 0, size) != 0) {
+    if (base == MAP_FAILED || add_range(&arena->free, 0, size) != 0) {
         snprintf(text, text_size, "cannot map an arena of %llu bytes: %s", (unsigned long long)size, strerror(errno));
         if (base != MAP_FAILED)
             munmap(base, size);
@@ -151,31 +152,31 @@ static int arena_new(struct shm_domain *domain, uint64_t size, struct shm_arena 
 }
 
 /* An arena with room, and where in it. */
-static int find_room(struct shm_domain *domain, uint64_t length, struct shm_arena **result, uint64_t *offset,
-                     char *text, size_t text_size)
+static int allocate_space(struct shm_domain *domain, uint64_t length, struct shm_arena **result, uint64_t *offset,
+                          char *text, size_t text_size)
 {
     struct ofp_list *node, *following;
     int error = -ENOMEM;
 
     OFP_LIST_EACH(node, following, &domain->arenas) {
         *result = OFP_CONTAINER_OF(node, struct shm_arena, node);
-        if (ranges_take(*result, length, offset))
+        if (allocate_range(*result, length, offset))
             return 0;
     }
     if (length < ARENA_SIZE)
-        error = arena_new(domain, ARENA_SIZE, result, text, text_size);
+        error = create_arena(domain, ARENA_SIZE, result, text, text_size);
     /* A limit on address space or file size may leave room for just this one. */
     if (error)
-        error = arena_new(domain, length, result, text, text_size);
+        error = create_arena(domain, length, result, text, text_size);
     if (error)
         return error;
-    ranges_take(*result, length, offset);
+    allocate_range(*result, length, offset);
     return 0;
 }
 
-static bool is_unused(const struct shm_arena *arena)
+static bool is_arena_unused(const struct shm_arena *arena)
 {
-    const struct shm_range *first = range_at(arena, arena->free.next);
+    const struct shm_range *first = range_of_node(arena, arena->free.next);
 
     return first && first->length == arena->size;
 }
@@ -185,18 +186,18 @@ int shm_arena_allocate(struct ofp_domain *handle, struct ofp_region *region, cha
     struct shm_domain *domain = shm_domain_of(handle);
     struct shm_arena *arena;
     uint64_t offset = 0;
-    int error = find_room(domain, region->length, &arena, &offset, text, text_size);
+    int error = allocate_space(domain, region->length, &arena, &offset, text, text_size);
 
     if (error)
         return error;
     error = shm_memfd_reserve(arena->fd, offset, region->length, NULL, text, text_size);
     if (error) {
         fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)region->length);
-        ranges_give(arena, offset, region->length);
+        free_range(arena, offset, region->length);
         /* One of its own was made for it, and nobody else knows that. */
-        if (arena->size > ARENA_SIZE && is_unused(arena)) {
+        if (arena->size > ARENA_SIZE && is_arena_unused(arena)) {
             ofp_list_remove(&arena->node);
-            arena_free(arena);
+            free_arena(arena);
         }
         return error;
     }
@@ -213,7 +214,7 @@ void shm_arena_free(struct ofp_domain *domain, struct ofp_region *region)
 
     if (fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)region->length) != 0)
         memset(arena->base + offset, 0, region->length);
-    ranges_give(arena, offset, region->length);
+    free_range(arena, offset, region->length);
 }
 
 void shm_arenas_close(struct shm_domain *domain)
@@ -221,10 +222,10 @@ void shm_arenas_close(struct shm_domain *domain)
     struct ofp_list *node;
 
     while ((node = ofp_list_pop(&domain->arenas)))
-        arena_free(OFP_CONTAINER_OF(node, struct shm_arena, node));
+        free_arena(OFP_CONTAINER_OF(node, struct shm_arena, node));
 }
 
-uint32_t shm_arena_locate(const struct shm_domain *domain, const void *memory, uint64_t length, uint64_t *offset)
+uint32_t shm_arena_find_memory(const struct shm_domain *domain, const void *memory, uint64_t length, uint64_t *offset)
 {
     for (const struct ofp_list *node = domain->arenas.next; node != &domain->arenas; node = node->next) {
         const struct shm_arena *arena = OFP_CONTAINER_OF(node, const struct shm_arena, node);
@@ -238,7 +239,7 @@ uint32_t shm_arena_locate(const struct shm_domain *domain, const void *memory, u
     return 0;
 }
 
-static const struct shm_arena *arena_find(const struct shm_domain *domain, uint32_t number)
+static const struct shm_arena *find_own_arena(const struct shm_domain *domain, uint32_t number)
 {
     for (const struct ofp_list *node = domain->arenas.next; node != &domain->arenas; node = node->next) {
         const struct shm_arena *arena = OFP_CONTAINER_OF(node, const struct shm_arena, node);
@@ -249,9 +250,9 @@ static const struct shm_arena *arena_find(const struct shm_domain *domain, uint3
     return NULL;
 }
 
-int shm_arena_descriptor(const struct shm_domain *domain, uint32_t number)
+int shm_arena_find_descriptor(const struct shm_domain *domain, uint32_t number)
 {
-    const struct shm_arena *arena = arena_find(domain, number);
+    const struct shm_arena *arena = find_own_arena(domain, number);
 
     return arena ? arena->fd : -1;
 }
@@ -261,13 +262,13 @@ int shm_arena_descriptor(const struct shm_domain *domain, uint32_t number)
 struct shm_foreign_arena {
     struct ofp_list node; /* in shm_process.arenas */
     uint32_t number;
-    bool asked;
-    uint64_t ask_again; /* when, after a failure */
-    char *base;         /* NULL: not mapped */
+    bool requested;
+    uint64_t request_again; /* when, after a failure */
+    char *base;             /* NULL: not mapped */
     uint64_t size;
 };
 
-static struct shm_foreign_arena *foreign_find(const struct shm_process *process, uint32_t number)
+static struct shm_foreign_arena *find_foreign_arena(const struct shm_process *process, uint32_t number)
 {
     for (const struct ofp_list *node = process->arenas.next; node != &process->arenas; node = node->next) {
         const struct shm_foreign_arena *arena = OFP_CONTAINER_OF(node, const struct shm_foreign_arena, node);
@@ -278,32 +279,32 @@ static struct shm_foreign_arena *foreign_find(const struct shm_process *process,
     return NULL;
 }
 
-static void foreign_ask(struct shm_link *link, struct shm_foreign_arena *arena)
+static void request_foreign_arena(struct shm_link *link, struct shm_foreign_arena *arena)
 {
-    if (arena->asked || (arena->ask_again && shm_core->now() < arena->ask_again))
+    if (arena->requested || (arena->request_again && shm_core->now() < arena->request_again))
         return;
     /* Set first: the answer to the question may be that it cannot be asked. */
-    arena->asked = true;
-    if (link->endpoint->upper->arena_wanted(link, arena->number) != 0)
+    arena->requested = true;
+    if (link->endpoint->upper->request_arena(link, arena->number) != 0)
         shm_foreign_arena_arrived(link->process, arena->number, -1);
 }
 
-static char *within(char *base, uint64_t size, uint64_t offset, uint64_t length)
+static char *resolve_range(char *base, uint64_t size, uint64_t offset, uint64_t length)
 {
     return offset <= size && length <= size - offset ? base + offset : NULL;
 }
 
-char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset, uint64_t length)
+char *shm_foreign_arena_resolve(struct shm_link *link, uint32_t number, uint64_t offset, uint64_t length)
 {
     const struct shm_domain *domain = link->endpoint->domain;
     struct shm_foreign_arena *arena;
 
     if (link->process == &domain->self) {
-        const struct shm_arena *own = arena_find(domain, number);
+        const struct shm_arena *own = find_own_arena(domain, number);
 
-        return own ? within(own->base, own->size, offset, length) : NULL;
+        return own ? resolve_range(own->base, own->size, offset, length) : NULL;
     }
-    arena = foreign_find(link->process, number);
+    arena = find_foreign_arena(link->process, number);
     if (!arena) {
         arena = calloc(1, sizeof(*arena));
         if (!arena)
@@ -312,30 +313,30 @@ char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset
         ofp_list_append(&link->process->arenas, &arena->node);
     }
     if (!arena->base) {
-        foreign_ask(link, arena);
+        request_foreign_arena(link, arena);
         return NULL;
     }
-    return within(arena->base, arena->size, offset, length);
+    return resolve_range(arena->base, arena->size, offset, length);
 }
 
-bool shm_foreign_arena_is_asked(const struct shm_link *link, uint32_t number)
+bool shm_foreign_arena_is_requested(const struct shm_link *link, uint32_t number)
 {
-    const struct shm_foreign_arena *arena = foreign_find(link->process, number);
+    const struct shm_foreign_arena *arena = find_foreign_arena(link->process, number);
 
-    return arena && arena->asked;
+    return arena && arena->requested;
 }
 
 void shm_foreign_arena_arrived(struct shm_process *process, uint32_t number, int fd)
 {
-    struct shm_foreign_arena *arena = foreign_find(process, number);
+    struct shm_foreign_arena *arena = find_foreign_arena(process, number);
     char text[OFP_TEXT_MAX] = "";
     uint64_t size = number == SHM_TABLE_NUMBER ? SHM_TABLE_SIZE : 0;
     void *base;
 
     if (!arena || arena->base)
         return;
-    arena->asked = false;
-    arena->ask_again = shm_core->now() + ASK_AGAIN;
+    arena->requested = false;
+    arena->request_again = shm_core->now() + REQUEST_PAUSE;
     if (fd < 0)
         return;
     if (shm_memfd_check(fd, &size, text, sizeof(text)) != 0) {

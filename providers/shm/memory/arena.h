@@ -14,16 +14,16 @@ int shm_arena_allocate(struct ofp_domain *domain, struct ofp_region *region, cha
 void shm_arena_free(struct ofp_domain *domain, struct ofp_region *region);
 void shm_arenas_close(struct shm_domain *domain);
 /* Where in which arena this memory lies; arena 0: in none. */
-uint32_t shm_arena_locate(const struct shm_domain *domain, const void *memory, uint64_t length, uint64_t *offset);
+uint32_t shm_arena_find_memory(const struct shm_domain *domain, const void *memory, uint64_t length, uint64_t *offset);
 /* Descriptor of an arena of ours; -1: none of that number. */
-int shm_arena_descriptor(const struct shm_domain *domain, uint32_t number);
+int shm_arena_find_descriptor(const struct shm_domain *domain, uint32_t number);
 /*
  * Memory of a peer's arena, or of its region table, checked against what is mapped. NULL: it is not mapped yet (and asked
  * for), or there is no such place in it.
  */
-char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset, uint64_t length);
+char *shm_foreign_arena_resolve(struct shm_link *link, uint32_t number, uint64_t offset, uint64_t length);
 /* Whether the peer has been asked for it, and may yet answer. */
-bool shm_foreign_arena_is_asked(const struct shm_link *link, uint32_t number);
+bool shm_foreign_arena_is_requested(const struct shm_link *link, uint32_t number);
 /* The answer to our question: a descriptor (it stays the caller's), or -1. */
 void shm_foreign_arena_arrived(struct shm_process *process, uint32_t number, int fd);
 void shm_foreign_arenas_close(struct shm_process *process);

@@ -166,7 +166,7 @@ _Static_assert(offsetof(struct shm_request, length) == 8, "layout");
 _Static_assert(offsetof(struct shm_request, piece_count) == 12, "layout");
 _Static_assert(offsetof(struct shm_request, op) == 16, "layout");
 _Static_assert(sizeof(struct shm_request) == 32, "layout: the pieces follow");
-static inline struct shm_remote_piece *shm_request_pieces(struct shm_request *request)
+static inline struct shm_remote_piece *shm_pieces_of(struct shm_request *request)
 {
     return (struct shm_remote_piece *)(void *)(request + 1);
 }
@@ -175,7 +175,7 @@ static inline struct shm_remote_piece *shm_request_pieces(struct shm_request *re
 struct shm_content {
     uint8_t kind;
     uint8_t flags;
-    uint16_t stamp;  /* the next one of this sender; shm_stamp_next */
+    uint16_t stamp;  /* the next one of this sender; shm_stamp_advance */
     uint32_t length; /* bytes in the slot or in the bounce buffer */
     uint64_t tag;
     uint64_t data;
@@ -225,7 +225,10 @@ _Static_assert(sizeof(struct shm_bounce_state) == SHM_CACHE_LINE, "layout");
  * owner knows a slot that its signer never published, one that is missing, one that comes out of its turn. It is no secret
  * from somebody who wants to know it, and need not be: the kernel trusts that user too.
  */
-static inline uint32_t shm_stamp_next(uint32_t series) { return series * UINT32_C(747796405) + UINT32_C(2891336453); }
+static inline uint32_t shm_stamp_advance(uint32_t series)
+{
+    return series * UINT32_C(747796405) + UINT32_C(2891336453);
+}
 static inline uint16_t shm_stamp_of(uint32_t series) { return (uint16_t)(series >> 16); }
 
 #endif

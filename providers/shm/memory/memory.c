@@ -60,7 +60,7 @@ static uint64_t read_row(const char *path, const char *name)
     return 0;
 }
 
-static void take_smaller(uint64_t value, const char *from, uint64_t *available, char *where, size_t where_size)
+static void update_available(uint64_t value, const char *from, uint64_t *available, char *where, size_t where_size)
 {
     if (value >= *available)
         return;
@@ -68,8 +68,8 @@ static void take_smaller(uint64_t value, const char *from, uint64_t *available, 
     snprintf(where, where_size, "%s", from);
 }
 
-static void look_at_group(const char *directory, const char *limit_file, const char *usage_file, uint64_t *available,
-                          char *where, size_t where_size)
+static void read_group(const char *directory, const char *limit_file, const char *usage_file, uint64_t *available,
+                       char *where, size_t where_size)
 {
     char path[1024];
     uint64_t limit, usage, reclaimable;
@@ -80,12 +80,12 @@ static void look_at_group(const char *directory, const char *limit_file, const c
     snprintf(path, sizeof(path), "%.1000s/memory.stat", directory);
     reclaimable = read_row(path, "inactive_file ");
     usage = usage > reclaimable ? usage - reclaimable : 0;
-    take_smaller(limit > usage ? limit - usage : 0, directory, available, where, where_size);
+    update_available(limit > usage ? limit - usage : 0, directory, available, where, where_size);
 }
 
 /* From the group itself up to the root of the hierarchy. */
-static void look_at_groups(const char *root, const char *group, const char *limit_file, const char *usage_file,
-                           uint64_t *available, char *where, size_t where_size)
+static void read_groups(const char *root, const char *group, const char *limit_file, const char *usage_file,
+                        uint64_t *available, char *where, size_t where_size)
 {
     char path[900];
     size_t root_length = strlen(root);
@@ -93,14 +93,14 @@ static void look_at_groups(const char *root, const char *group, const char *limi
 
     snprintf(path, sizeof(path), "%s%.800s", root, strcmp(group, "/") == 0 ? "" : group);
     do {
-        look_at_group(path, limit_file, usage_file, available, where, where_size);
+        read_group(path, limit_file, usage_file, available, where, where_size);
         slash = strrchr(path, '/');
         if (slash)
             *slash = 0;
     } while (slash && strlen(path) >= root_length);
 }
 
-uint64_t shm_memory_available(char *where, size_t where_size)
+uint64_t shm_memory_compute_available(char *where, size_t where_size)
 {
     uint64_t available = UINT64_MAX, machine;
     char text[4096], *line, *rest = text;
@@ -119,10 +119,10 @@ uint64_t shm_memory_available(char *where, size_t where_size)
             continue;
         *group++ = 0;
         if (strcmp(controllers, ":") == 0)
-            look_at_groups(CGROUP_ROOT, group, "memory.max", "memory.current", &available, where, where_size);
+            read_groups(CGROUP_ROOT, group, "memory.max", "memory.current", &available, where, where_size);
         else if (strstr(controllers, "memory"))
-            look_at_groups(CGROUP_ROOT "/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes", &available,
-                           where, where_size);
+            read_groups(CGROUP_ROOT "/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes", &available,
+                        where, where_size);
     }
     return available;
 }
@@ -130,7 +130,7 @@ uint64_t shm_memory_available(char *where, size_t where_size)
 int shm_memfd_reserve(int fd, uint64_t offset, uint64_t length, const char *parameter, char *text, size_t text_size)
 {
     char where[256];
-    uint64_t available = length < LARGE ? UINT64_MAX : shm_memory_available(where, sizeof(where));
+    uint64_t available = length < LARGE ? UINT64_MAX : shm_memory_compute_available(where, sizeof(where));
 
     if (length > available) {
         snprintf(text, text_size,

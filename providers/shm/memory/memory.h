@@ -10,6 +10,6 @@
 int shm_memfd_reserve(int fd, uint64_t offset, uint64_t length, const char *parameter, char *text, size_t text_size);
 
 /* Bytes that this process may still take before its memory cgroup or the machine runs out; UINT64_MAX: unknown. */
-uint64_t shm_memory_available(char *where, size_t where_size);
+uint64_t shm_memory_compute_available(char *where, size_t where_size);
 
 #endif

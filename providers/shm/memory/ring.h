@@ -8,7 +8,7 @@
  *     FREE(lap) -> CLAIMED(lap, owner) -> READY(lap, owner) -> FREE(lap + 1)
  *
  * is changed by the sender (first two) and the reader (last). `tail` is a hint that is never ahead of the first free
- * position: it is stored only after the slot before it was seen claimed (release, so that the owner may rely on it: mend.c).
+ * position: it is stored only after the slot before it was seen claimed (release, so that the owner may rely on it: repair.c).
  * It may fall behind; who finds it so walks on.
  */
 #ifndef SHM_RING_H
@@ -30,31 +30,31 @@ struct shm_ring {
     uint32_t shift; /* slots = 1 << shift */
 };
 
-static inline uint64_t shm_state(uint64_t lap, uint32_t owner, enum shm_phase phase)
+static inline uint64_t shm_state_build(uint64_t lap, uint32_t owner, enum shm_phase phase)
 {
     return lap << 32 | (uint64_t)owner << 8 | (uint64_t)phase;
 }
 
-static inline uint32_t shm_state_lap(uint64_t state) { return (uint32_t)(state >> 32); }
-static inline uint32_t shm_state_owner(uint64_t state) { return (uint32_t)(state >> 8) & SHM_OWNER_MAX; }
-static inline unsigned shm_state_phase(uint64_t state) { return (unsigned)(state & 0xff); }
+static inline uint32_t shm_lap_of(uint64_t state) { return (uint32_t)(state >> 32); }
+static inline uint32_t shm_slot_owner_of(uint64_t state) { return (uint32_t)(state >> 8) & SHM_OWNER_MAX; }
+static inline unsigned shm_phase_of(uint64_t state) { return (unsigned)(state & 0xff); }
 
-static inline struct shm_slot *shm_ring_slot(const struct shm_ring *ring, uint64_t position)
+static inline struct shm_slot *shm_ring_find_slot(const struct shm_ring *ring, uint64_t position)
 {
     return &ring->slots[position & ((UINT64_C(1) << ring->shift) - 1)];
 }
 
 /* The first position behind `position` that may be free, as its slot tells; false: the ring is full. */
-static inline bool shm_ring_step(const struct shm_ring *ring, uint64_t state, uint64_t *position)
+static inline bool shm_ring_advance(const struct shm_ring *ring, uint64_t state, uint64_t *position)
 {
     uint64_t slots = UINT64_C(1) << ring->shift;
-    int32_t laps = (int32_t)(shm_state_lap(state) - (uint32_t)(*position >> ring->shift));
+    int32_t laps = (int32_t)(shm_lap_of(state) - (uint32_t)(*position >> ring->shift));
 
     /* Still holds what was sent a lap ago (or a hostile peer wrote it). */
     if (laps < 0)
         return false;
     /* FREE(n): position n of the slot may be ahead of others that are free, position n - 1 was claimed for certain. */
-    if (laps > 0 && shm_state_phase(state) == SHM_FREE)
+    if (laps > 0 && shm_phase_of(state) == SHM_FREE)
         laps--;
     *position += (uint64_t)laps * slots + 1;
     return true;
@@ -71,21 +71,21 @@ static inline struct shm_slot *shm_ring_claim(const struct shm_ring *ring, uint3
 
     OFP_SHM_STEP(before_claim);
     for (; steps; steps--) {
-        struct shm_slot *slot = shm_ring_slot(ring, position);
+        struct shm_slot *slot = shm_ring_find_slot(ring, position);
         uint64_t lap = position >> ring->shift;
-        uint64_t expected = shm_state(lap, 0, SHM_FREE);
+        uint64_t expected = shm_state_build(lap, 0, SHM_FREE);
 
         /* Acquire pairs with shm_ring_free: the reader is done with the old content. */
-        if (ofp_claim(&slot->state, &expected, shm_state(lap, owner, SHM_CLAIMED))) {
+        if (ofp_claim(&slot->state, &expected, shm_state_build(lap, owner, SHM_CLAIMED))) {
             OFP_SHM_STEP(after_claim);
             /* Not an exchange: at worst the hint falls back, and somebody walks. Nothing is read through it. */
             if (ofp_load_relaxed(&ring->header->tail) == position)
                 ofp_store_release(&ring->header->tail, position + 1);
             OFP_SHM_STEP(after_tail);
-            *state = shm_state(lap, owner, SHM_READY);
+            *state = shm_state_build(lap, owner, SHM_READY);
             return slot;
         }
-        if (!shm_ring_step(ring, expected, &position))
+        if (!shm_ring_advance(ring, expected, &position))
             return NULL;
         ofp_store_release(&ring->header->tail, position);
     }
@@ -93,12 +93,12 @@ static inline struct shm_slot *shm_ring_claim(const struct shm_ring *ring, uint3
 }
 
 /* Whether a claim would have found room just now. */
-static inline bool shm_ring_has_room(const struct shm_ring *ring)
+static inline bool shm_ring_has_space(const struct shm_ring *ring)
 {
     uint64_t position = ofp_load_relaxed(&ring->header->tail);
-    uint64_t state = ofp_load_relaxed(&shm_ring_slot(ring, position)->state);
+    uint64_t state = ofp_load_relaxed(&shm_ring_find_slot(ring, position)->state);
 
-    return (int32_t)(shm_state_lap(state) - (uint32_t)(position >> ring->shift)) >= 0;
+    return (int32_t)(shm_lap_of(state) - (uint32_t)(position >> ring->shift)) >= 0;
 }
 
 /*
@@ -118,17 +118,17 @@ static inline uint64_t shm_ring_publish(const struct shm_ring *ring, struct shm_
 static inline uint64_t shm_ring_peek(const struct shm_ring *ring, uint64_t head)
 {
     /* Pairs with shm_ring_publish. */
-    return ofp_load_acquire(&shm_ring_slot(ring, head)->state);
+    return ofp_load_acquire(&shm_ring_find_slot(ring, head)->state);
 }
 
 static inline bool shm_ring_is_ready(const struct shm_ring *ring, uint64_t head, uint64_t state)
 {
-    return shm_state_lap(state) == (uint32_t)(head >> ring->shift) && shm_state_phase(state) == SHM_READY;
+    return shm_lap_of(state) == (uint32_t)(head >> ring->shift) && shm_phase_of(state) == SHM_READY;
 }
 
 static inline bool shm_ring_is_claimed(const struct shm_ring *ring, uint64_t head, uint64_t state)
 {
-    return shm_state_lap(state) == (uint32_t)(head >> ring->shift) && shm_state_phase(state) == SHM_CLAIMED;
+    return shm_lap_of(state) == (uint32_t)(head >> ring->shift) && shm_phase_of(state) == SHM_CLAIMED;
 }
 
 /* Reader: the slot's content is no longer needed. Release: all reads of it lie before. */
@@ -137,12 +137,12 @@ static inline void shm_ring_free(const struct shm_ring *ring, uint64_t head)
     uint64_t lap = (head >> ring->shift) + 1;
 
     OFP_SHM_STEP(before_slot_free);
-    ofp_store_release(&shm_ring_slot(ring, head)->state, shm_state(lap, 0, SHM_FREE));
+    ofp_store_release(&shm_ring_find_slot(ring, head)->state, shm_state_build(lap, 0, SHM_FREE));
     OFP_SHM_STEP(after_slot_free);
 }
 
 /* Whether `position` has been claimed, and perhaps published. */
-static inline bool shm_ring_is_taken(const struct shm_ring *ring, uint64_t position)
+static inline bool shm_ring_is_occupied(const struct shm_ring *ring, uint64_t position)
 {
     uint64_t state = shm_ring_peek(ring, position);
 
@@ -150,11 +150,11 @@ static inline bool shm_ring_is_taken(const struct shm_ring *ring, uint64_t posit
 }
 
 /* Reader: first position from `head` on that nobody has claimed. Walks the claimed ones: for rare occasions. */
-static inline uint64_t shm_ring_end(const struct shm_ring *ring, uint64_t head)
+static inline uint64_t shm_ring_find_end(const struct shm_ring *ring, uint64_t head)
 {
     uint64_t limit = head + (UINT64_C(1) << ring->shift);
 
-    while (head != limit && shm_ring_is_taken(ring, head))
+    while (head != limit && shm_ring_is_occupied(ring, head))
         head++;
     return head;
 }
@@ -165,7 +165,7 @@ static inline void shm_ring_init(const struct shm_ring *ring, uint64_t position)
     for (uint64_t i = 0; i < UINT64_C(1) << ring->shift; i++) {
         uint64_t at = position + i;
 
-        ofp_store_relaxed(&shm_ring_slot(ring, at)->state, shm_state(at >> ring->shift, 0, SHM_FREE));
+        ofp_store_relaxed(&shm_ring_find_slot(ring, at)->state, shm_state_build(at >> ring->shift, 0, SHM_FREE));
     }
     ofp_store_relaxed(&ring->header->tail, position);
 }

@@ -25,21 +25,21 @@
 #define PAGE 4096
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-static uint64_t whole_pages(uint64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+static uint64_t compute_whole_pages(uint64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
 /* Offsets that follow from the geometry. */
 struct layout {
     uint64_t bounce_states, bounce_buffers, size;
 };
 
-static struct layout layout_of(uint32_t slot_shift, uint32_t bounce_size, uint32_t bounce_count)
+static struct layout compute_layout(uint32_t slot_shift, uint32_t bounce_size, uint32_t bounce_count)
 {
     struct layout layout;
 
     layout.bounce_states = SHM_RING_OFFSET + ((uint64_t)SHM_SLOT_SIZE << slot_shift);
     layout.bounce_buffers =
-        whole_pages(layout.bounce_states + (uint64_t)bounce_count * sizeof(struct shm_bounce_state));
-    layout.size = whole_pages(layout.bounce_buffers + (uint64_t)bounce_count * bounce_size);
+        compute_whole_pages(layout.bounce_states + (uint64_t)bounce_count * sizeof(struct shm_bounce_state));
+    layout.size = compute_whole_pages(layout.bounce_buffers + (uint64_t)bounce_count * bounce_size);
     return layout;
 }
 
@@ -110,7 +110,7 @@ static void set_parts(struct shm_segment *segment, const struct layout *layout)
 
 #define CONSTANTS offsetof(struct shm_header, tail)
 
-static struct shm_header constants_of(const struct shm_segment *segment)
+static struct shm_header build_constants(const struct shm_segment *segment)
 {
     struct shm_header header = {.magic = SHM_SEGMENT_MAGIC,
                                 .version = SHM_VERSION,
@@ -129,7 +129,7 @@ static struct shm_header constants_of(const struct shm_segment *segment)
 static void write_constants(const struct shm_segment *segment)
 {
     struct shm_ring ring = {segment->header, segment->slots, segment->slot_shift};
-    struct shm_header constants = constants_of(segment);
+    struct shm_header constants = build_constants(segment);
 
     memcpy(segment->header, &constants, CONSTANTS);
     shm_ring_init(&ring, 0);
@@ -137,7 +137,7 @@ static void write_constants(const struct shm_segment *segment)
 
 bool shm_segment_is_whole(const struct shm_segment *segment)
 {
-    struct shm_header constants = constants_of(segment);
+    struct shm_header constants = build_constants(segment);
 
     return memcmp(segment->header, &constants, CONSTANTS) == 0;
 }
@@ -145,7 +145,7 @@ bool shm_segment_is_whole(const struct shm_segment *segment)
 int shm_segment_create(struct shm_segment *segment, uint32_t slot_shift, uint32_t bounce_size, uint32_t bounce_count,
                        uint64_t incarnation, const uint8_t *identity, int *fd, char *text, size_t text_size)
 {
-    struct layout layout = layout_of(slot_shift, bounce_size, bounce_count);
+    struct layout layout = compute_layout(slot_shift, bounce_size, bounce_count);
     void *base;
     int error;
 
@@ -188,13 +188,13 @@ int shm_segment_reserve_bounce(const struct shm_segment *segment, int fd, char *
                              text_size);
 }
 
-static bool geometry_is_possible(const struct shm_segment *segment)
+static bool is_geometry_possible(const struct shm_segment *segment)
 {
     return segment->slot_shift >= SHM_SLOT_SHIFT_MIN && segment->slot_shift <= SHM_SLOT_SHIFT_MAX &&
            segment->bounce_size >= SHM_BOUNCE_SIZE_MIN && segment->bounce_size <= SHM_BOUNCE_SIZE_MAX &&
            segment->bounce_size % SHM_CACHE_LINE == 0 && segment->bounce_count >= 1 &&
            segment->bounce_count <= SHM_BOUNCE_COUNT_MAX &&
-           layout_of(segment->slot_shift, segment->bounce_size, segment->bounce_count).size == segment->size;
+           compute_layout(segment->slot_shift, segment->bounce_size, segment->bounce_count).size == segment->size;
 }
 
 int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text_size)
@@ -228,13 +228,13 @@ int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text
                                     .knows = header.knows};
     memcpy(segment->identity, header.identity, SHM_IDENTITY_SIZE);
     if (header.magic != SHM_SEGMENT_MAGIC || header.version < SHM_OLDEST_VERSION || header.oldest > SHM_VERSION ||
-        !geometry_is_possible(segment)) {
+        !is_geometry_possible(segment)) {
         snprintf(text, text_size, "the peer's segment (version %u) has no layout that version %u knows", header.version,
                  SHM_VERSION);
         shm_segment_unmap(segment);
         return -EPROTO;
     }
-    layout = layout_of(segment->slot_shift, segment->bounce_size, segment->bounce_count);
+    layout = compute_layout(segment->slot_shift, segment->bounce_size, segment->bounce_count);
     set_parts(segment, &layout);
     return 0;
 }
@@ -246,7 +246,7 @@ bool shm_identity_is_stated(const uint8_t identity[SHM_IDENTITY_SIZE])
     return memcmp(identity, none, SHM_IDENTITY_SIZE) != 0;
 }
 
-void shm_segment_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE])
+void shm_segment_read_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE])
 {
     char ignored[128];
     uint64_t size = 0;

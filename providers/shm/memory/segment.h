@@ -38,7 +38,7 @@ bool shm_segment_is_whole(const struct shm_segment *segment);
 /* A sealed, empty memfd of this size. Returns the descriptor or a negative error. */
 int shm_memfd_create(const char *name, uint64_t size, char *text, size_t text_size);
 /* What the owner of a segment that came from outside says that it is; zeros: nothing, or it is no segment. */
-void shm_segment_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE]);
+void shm_segment_read_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE]);
 bool shm_identity_is_stated(const uint8_t identity[SHM_IDENTITY_SIZE]);
 
 /* 0 when the descriptor is a memfd that cannot shrink below `size` bytes (exactly that many, unless 0). */

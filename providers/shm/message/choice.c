@@ -34,7 +34,7 @@ static const uint8_t trial_length[OFP_MOVED_WAYS] = {
 /* Picoseconds of a nanosecond. */
 #define PS UINT64_C(1000)
 
-static uint32_t find_median(uint32_t a, uint32_t b, uint32_t c)
+static uint32_t compute_median(uint32_t a, uint32_t b, uint32_t c)
 {
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
 
@@ -42,82 +42,83 @@ static uint32_t find_median(uint32_t a, uint32_t b, uint32_t c)
 }
 
 /* ps for each KiB; 0: not known. */
-static uint64_t find_cost(const struct shm_choice *choice, enum ofp_moved way)
+static uint64_t find_cost(const struct shm_choice *choice, enum ofp_moved method)
 {
-    const uint32_t *costs = choice->costs[way];
+    const uint32_t *costs = choice->costs[method];
 
-    return find_median(costs[0], costs[1], costs[2]);
+    return compute_median(costs[0], costs[1], costs[2]);
 }
 
-static bool has_way(uint32_t ways, enum ofp_moved way) { return ways & SHM_WAY_BIT(way); }
+static bool has_method(uint32_t methods, enum ofp_moved method) { return methods & SHM_METHOD_BIT(method); }
 
 /* The cheapest of the ways whose cost is known; the first of them while none is known. */
-static enum ofp_moved find_cheapest_way(const struct shm_choice *choice, uint32_t ways)
+static enum ofp_moved find_cheapest_method(const struct shm_choice *choice, uint32_t methods)
 {
     enum ofp_moved best = OFP_MOVED_WAYS, first = OFP_MOVED_WAYS;
 
-    for (enum ofp_moved way = 0; way < OFP_MOVED_WAYS; way++) {
-        if (!has_way(ways, way))
+    for (enum ofp_moved method = 0; method < OFP_MOVED_WAYS; method++) {
+        if (!has_method(methods, method))
             continue;
         if (first == OFP_MOVED_WAYS)
-            first = way;
-        if (find_cost(choice, way) && (best == OFP_MOVED_WAYS || find_cost(choice, way) < find_cost(choice, best)))
-            best = way;
+            first = method;
+        if (find_cost(choice, method) &&
+            (best == OFP_MOVED_WAYS || find_cost(choice, method) < find_cost(choice, best)))
+            best = method;
     }
     return best == OFP_MOVED_WAYS ? first : best;
 }
 
-static void update_current_way(struct shm_choice *choice, uint32_t ways)
+static void update_current_method(struct shm_choice *choice, uint32_t methods)
 {
-    enum ofp_moved best = find_cheapest_way(choice, ways);
+    enum ofp_moved best = find_cheapest_method(choice, methods);
     uint64_t now = find_cost(choice, choice->current), then = find_cost(choice, best);
 
-    if (!has_way(ways, choice->current) || (then && now && then * OF < now * CHEAPER))
+    if (!has_method(methods, choice->current) || (then && now && then * OF < now * CHEAPER))
         choice->current = (uint8_t)best;
 }
 
 /* The way to try next: each of the others in its turn. OFP_MOVED_WAYS: there is no other. */
-static enum ofp_moved pick_next_trial(const struct shm_choice *choice, uint32_t ways)
+static enum ofp_moved choose_next_trial(const struct shm_choice *choice, uint32_t methods)
 {
     for (uint32_t step = 1; step <= OFP_MOVED_WAYS; step++) {
-        enum ofp_moved way = (choice->tried + step) % OFP_MOVED_WAYS;
+        enum ofp_moved method = (choice->tried + step) % OFP_MOVED_WAYS;
 
-        if (has_way(ways, way) && way != choice->current)
-            return way;
+        if (has_method(methods, method) && method != choice->current)
+            return method;
     }
     return OFP_MOVED_WAYS;
 }
 
 /* The expected loss of a trial, ps for each KiB. Only of ways whose cost is known. */
-static uint64_t expect_loss(const struct shm_choice *choice, enum ofp_moved way)
+static uint64_t compute_trial_loss(const struct shm_choice *choice, enum ofp_moved method)
 {
-    uint64_t cost = find_cost(choice, way), current = find_cost(choice, choice->current);
-    uint64_t loss = cost > current ? trial_length[way] * (cost - current) : 0;
+    uint64_t cost = find_cost(choice, method), current = find_cost(choice, choice->current);
+    uint64_t loss = cost > current ? trial_length[method] * (cost - current) : 0;
 
     return loss < (DEAREST - 1) * current ? loss : (DEAREST - 1) * current;
 }
 
-static bool may_try_way(const struct shm_choice *choice, enum ofp_moved way)
+static bool can_try_method(const struct shm_choice *choice, enum ofp_moved method)
 {
     /* Without a cost to compare with, a trial says nothing. */
-    if (way == OFP_MOVED_WAYS || choice->since < TRIAL_PAUSE || !find_cost(choice, choice->current))
+    if (method == OFP_MOVED_WAYS || choice->since < TRIAL_PAUSE || !find_cost(choice, choice->current))
         return false;
-    return !choice->costs[way][0] || choice->allowance >= (int64_t)expect_loss(choice, way);
+    return !choice->costs[method][0] || choice->allowance >= (int64_t)compute_trial_loss(choice, method);
 }
 
-enum ofp_moved shm_choice_take(struct shm_choice *choice, uint32_t ways, bool alone, bool *trial)
+enum ofp_moved shm_choice_choose_method(struct shm_choice *choice, uint32_t methods, bool alone, bool *trial)
 {
     enum ofp_moved next;
 
-    if (choice->left && has_way(ways, choice->tried)) {
+    if (choice->left && has_method(methods, choice->tried)) {
         choice->left--;
         *trial = true;
         return choice->tried;
     }
     choice->left = 0;
-    update_current_way(choice, ways);
-    next = pick_next_trial(choice, ways);
-    *trial = !alone && may_try_way(choice, next);
+    update_current_method(choice, methods);
+    next = choose_next_trial(choice, methods);
+    *trial = !alone && can_try_method(choice, next);
     if (!*trial) {
         choice->since++;
         return choice->current;
@@ -135,9 +136,9 @@ static void fill_costs(uint32_t *costs, uint64_t cost)
         costs[i] = (uint32_t)cost;
 }
 
-static void add_cost(struct shm_choice *choice, enum ofp_moved way, uint64_t cost)
+static void add_cost(struct shm_choice *choice, enum ofp_moved method, uint64_t cost)
 {
-    uint32_t *costs = choice->costs[way];
+    uint32_t *costs = choice->costs[method];
 
     if (!costs[0])
         fill_costs(costs, cost);
@@ -150,24 +151,24 @@ static void add_cost(struct shm_choice *choice, enum ofp_moved way, uint64_t cos
  * The mean of the trial, without its first message where it has more. What was known before is not mixed in: between two trials much
  * may have changed.
  */
-static void add_trial_cost(struct shm_choice *choice, enum ofp_moved way, uint64_t cost)
+static void add_trial_cost(struct shm_choice *choice, enum ofp_moved method, uint64_t cost)
 {
     uint64_t others = choice->learned > 1 ? choice->learned - 1u : 0;
 
-    fill_costs(choice->costs[way], (choice->costs[way][0] * others + cost) / (others + 1));
+    fill_costs(choice->costs[method], (choice->costs[method][0] * others + cost) / (others + 1));
     choice->learned++;
 }
 
-void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial, uint64_t length, uint64_t ns)
+void shm_choice_store_cost(struct shm_choice *choice, enum ofp_moved method, bool trial, uint64_t length, uint64_t ns)
 {
     uint64_t cost = ns * 1024 * PS / length;
     int64_t current, most;
 
     cost = cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : cost;
     if (trial)
-        add_trial_cost(choice, way, cost);
+        add_trial_cost(choice, method, cost);
     else
-        add_cost(choice, way, cost);
+        add_cost(choice, method, cost);
     current = (int64_t)find_cost(choice, choice->current);
     most = (DEAREST - 1) * current;
     if (trial && (int64_t)cost >= (choice->learned > 1 ? HOPELESS : HOPELESS_FIRST) * current)
@@ -182,9 +183,9 @@ void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial,
         choice->allowance = most;
 }
 
-bool shm_choice_goes_on(const struct shm_choice *choice) { return choice->left && choice->learned; }
+bool shm_choice_has_open_trial(const struct shm_choice *choice) { return choice->left && choice->learned; }
 
-uint64_t shm_choice_expect(const struct shm_choice *choice, enum ofp_moved way, uint64_t length)
+uint64_t shm_choice_compute_cost(const struct shm_choice *choice, enum ofp_moved method, uint64_t length)
 {
-    return find_cost(choice, way) * length / 1024 / PS;
+    return find_cost(choice, method) * length / 1024 / PS;
 }

@@ -13,7 +13,7 @@
 
 #include "ofipy/objects.h"
 
-#define SHM_WAY_BIT(way) (1u << (way))
+#define SHM_METHOD_BIT(method) (1u << (method))
 
 /* The cost of a way is the median of so many messages. */
 #define SHM_CHOICE_SAMPLES 3
@@ -33,15 +33,15 @@ struct shm_choice {
  * The way for the next message, of those whose bits are set in `ways`. `alone`: no trial begins, since no message follows that
  * could profit. `*trial`: the message is part of a trial.
  */
-enum ofp_moved shm_choice_take(struct shm_choice *choice, uint32_t ways, bool alone, bool *trial);
+enum ofp_moved shm_choice_choose_method(struct shm_choice *choice, uint32_t methods, bool alone, bool *trial);
 
 /* A message of `length` bytes, more than 0, was moved in `ns`. */
-void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial, uint64_t length, uint64_t ns);
+void shm_choice_store_cost(struct shm_choice *choice, enum ofp_moved method, bool trial, uint64_t length, uint64_t ns);
 
 /* The next message belongs to a trial that has begun. */
-bool shm_choice_goes_on(const struct shm_choice *choice);
+bool shm_choice_has_open_trial(const struct shm_choice *choice);
 
 /* The expected cost of `length` bytes by a copy method, ns; 0: not known. */
-uint64_t shm_choice_expect(const struct shm_choice *choice, enum ofp_moved way, uint64_t length);
+uint64_t shm_choice_compute_cost(const struct shm_choice *choice, enum ofp_moved method, uint64_t length);
 
 #endif

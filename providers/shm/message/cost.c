@@ -31,24 +31,27 @@ static struct shm_choice *find_choice(struct shm_costs *costs, uint64_t length, 
     return &costs->choices[arena][class < CLASSES ? class : CLASSES - 1];
 }
 
-static bool is_pipeline_trial(const struct shm_cost *cost) { return cost->trial && cost->way == OFP_MOVED_PIPELINED; }
+static bool is_pipeline_trial(const struct shm_cost *cost)
+{
+    return cost->trial && cost->method == OFP_MOVED_PIPELINED;
+}
 
 static bool is_message_alone(const struct shm_costs *costs, const struct shm_cost *cost)
 {
-    return !costs->under_way &&
-           cost->begun - costs->ended > ALONE * shm_choice_expect(cost->choice, cost->choice->current, cost->length);
+    return !costs->under_way && cost->begun - costs->ended >
+                                    ALONE * shm_choice_compute_cost(cost->choice, cost->choice->current, cost->length);
 }
 
 /* A message that is alone does not wake a sleeping sender for the pipeline: attach needs nobody. */
-static uint32_t leave_out_pipeline(uint32_t ways)
+static uint32_t remove_pipeline(uint32_t methods)
 {
-    uint32_t others = ways & ~SHM_WAY_BIT(OFP_MOVED_PIPELINED);
+    uint32_t others = methods & ~SHM_METHOD_BIT(OFP_MOVED_PIPELINED);
 
-    return others ? others : ways;
+    return others ? others : methods;
 }
 
-enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, bool sleeps,
-                              uint32_t ways)
+enum ofp_moved shm_cost_start(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, bool sleeps,
+                              uint32_t methods)
 {
     struct shm_costs *costs = link->costs;
     bool alone;
@@ -57,17 +60,17 @@ enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint
         costs = link->costs = calloc(1, sizeof(*costs));
     /* Out of memory: the first of the ways. */
     if (!costs) {
-        *cost = (struct shm_cost){.way = (enum ofp_moved)__builtin_ctz(ways)};
-        return cost->way;
+        *cost = (struct shm_cost){.method = (enum ofp_moved)__builtin_ctz(methods)};
+        return cost->method;
     }
     *cost = (struct shm_cost){.choice = find_choice(costs, length, arena), .begun = shm_core->now(), .length = length};
     alone = is_message_alone(costs, cost);
     if (alone && sleeps)
-        ways = leave_out_pipeline(ways);
-    cost->way = shm_choice_take(cost->choice, ways, alone, &cost->trial);
+        methods = remove_pipeline(methods);
+    cost->method = shm_choice_choose_method(cost->choice, methods, alone, &cost->trial);
     costs->tried += is_pipeline_trial(cost);
     costs->under_way++;
-    return cost->way;
+    return cost->method;
 }
 
 void shm_cost_end(struct shm_link *link, struct shm_cost *cost)
@@ -79,14 +82,14 @@ void shm_cost_end(struct shm_link *link, struct shm_cost *cost)
         return;
     now = shm_core->now();
     since = costs->ended > cost->begun ? costs->ended : cost->begun;
-    if (cost->way != OFP_MOVED_PIPELINED || costs->ended_by == OFP_MOVED_PIPELINED || since == cost->begun)
-        shm_choice_learn(cost->choice, cost->way, cost->trial, cost->length, now - since);
+    if (cost->method != OFP_MOVED_PIPELINED || costs->ended_by == OFP_MOVED_PIPELINED || since == cost->begun)
+        shm_choice_store_cost(cost->choice, cost->method, cost->trial, cost->length, now - since);
     costs->ended = now;
-    costs->ended_by = cost->way;
-    shm_cost_drop(link, cost);
+    costs->ended_by = cost->method;
+    shm_cost_discard(link, cost);
 }
 
-void shm_cost_drop(struct shm_link *link, struct shm_cost *cost)
+void shm_cost_discard(struct shm_link *link, struct shm_cost *cost)
 {
     struct shm_costs *costs = link->costs;
 
@@ -97,14 +100,14 @@ void shm_cost_drop(struct shm_link *link, struct shm_cost *cost)
     costs->tried -= is_pipeline_trial(cost);
 }
 
-uint64_t shm_cost_expect(const struct shm_cost *cost, enum ofp_moved way, uint64_t length)
+uint64_t shm_cost_compute(const struct shm_cost *cost, enum ofp_moved method, uint64_t length)
 {
-    uint64_t expected = cost->choice ? shm_choice_expect(cost->choice, way, length) : 0;
+    uint64_t expected = cost->choice ? shm_choice_compute_cost(cost->choice, method, length) : 0;
 
     return expected ? expected : length / GUESSED_RATE;
 }
 
-bool shm_cost_must_wait(const struct shm_link *link, uint64_t length, bool arena)
+bool shm_cost_needs_deferral(const struct shm_link *link, uint64_t length, bool arena)
 {
-    return link->costs && link->costs->tried && !shm_choice_goes_on(find_choice(link->costs, length, arena));
+    return link->costs && link->costs->tried && !shm_choice_has_open_trial(find_choice(link->costs, length, arena));
 }

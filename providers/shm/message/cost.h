@@ -10,7 +10,7 @@
 struct shm_cost {
     struct shm_choice *choice; /* the link's; NULL: it is not measured */
     uint64_t begun, length;
-    enum ofp_moved way;
+    enum ofp_moved method;
     bool trial;
 };
 
@@ -21,15 +21,15 @@ struct shm_costs;
  * Choose the copy method of a message, of those whose bits are set in `ways`. `arena`: the sender's memory lies in one. `sleeps`: so
  * does the sender.
  */
-enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, bool sleeps,
-                              uint32_t ways);
+enum ofp_moved shm_cost_start(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, bool sleeps,
+                              uint32_t methods);
 /* What `length` bytes of the message are expected to cost by a copy method, ns. A guess as long as nothing is known. */
-uint64_t shm_cost_expect(const struct shm_cost *cost, enum ofp_moved way, uint64_t length);
+uint64_t shm_cost_compute(const struct shm_cost *cost, enum ofp_moved method, uint64_t length);
 /* The payload is here. */
 void shm_cost_end(struct shm_link *link, struct shm_cost *cost);
 /* The payload does not come, or comes by another way after all. */
-void shm_cost_drop(struct shm_link *link, struct shm_cost *cost);
+void shm_cost_discard(struct shm_link *link, struct shm_cost *cost);
 /* A trial of the pipeline is under way, and this message is not part of it: it waits, or would be measured with it. */
-bool shm_cost_must_wait(const struct shm_link *link, uint64_t length, bool arena);
+bool shm_cost_needs_deferral(const struct shm_link *link, uint64_t length, bool arena);
 
 #endif

@@ -5,9 +5,9 @@
 #define PATIENCE_ABSENT UINT64_C(4000)
 #define PATIENCE_PRESENT UINT64_C(100000)
 
-static uint64_t longer(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t choose_longer(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-void shm_presence_expect(struct shm_link *link)
+void shm_presence_add_message(struct shm_link *link)
 {
     struct shm_presence *presence = &link->presence;
 
@@ -19,7 +19,7 @@ void shm_presence_expect(struct shm_link *link)
     presence->brought_at = presence->seen_at = shm_core->now();
 }
 
-void shm_presence_forget(struct shm_link *link)
+void shm_presence_remove_message(struct shm_link *link)
 {
     link->endpoint->pipelined--;
     link->presence.expected--;
@@ -38,6 +38,6 @@ bool shm_presence_check(struct shm_link *link, uint64_t fetch)
         presence->seen_at = now;
     presence->fragments_seen = presence->fragments;
     presence->looks = looks;
-    return now - presence->seen_at < longer(fetch, PATIENCE_ABSENT) &&
-           now - presence->brought_at < longer(fetch, PATIENCE_PRESENT);
+    return now - presence->seen_at < choose_longer(fetch, PATIENCE_ABSENT) &&
+           now - presence->brought_at < choose_longer(fetch, PATIENCE_PRESENT);
 }

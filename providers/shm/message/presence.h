@@ -11,10 +11,10 @@
 #include "shm.h"
 
 /* One more message waits for fragments of this link, and one fewer. */
-void shm_presence_expect(struct shm_link *link);
-void shm_presence_forget(struct shm_link *link);
+void shm_presence_add_message(struct shm_link *link);
+void shm_presence_remove_message(struct shm_link *link);
 /* A fragment arrived, also one of a message that was fetched meanwhile. */
-static inline void shm_presence_note_fragment(struct shm_link *link) { link->presence.fragments++; }
+static inline void shm_presence_count_fragment(struct shm_link *link) { link->presence.fragments++; }
 /*
  * False: do not wait any longer. `fetch`: the time that attach would take for what is missing, ns. The receiver waits for
  * about as long, so it takes at most twice as long as a receiver that knew how long the sender will be away.

@@ -34,12 +34,12 @@ struct shm_pull {
     struct shm_link *link;
     struct ofp_receive *receive;
     uint64_t offset; /* bytes moved */
-    enum ofp_moved way;
+    enum ofp_moved method;
     struct shm_cost cost; /* of the way that it began with */
-    bool held;            /* it has not begun, since a trial is under way */
+    bool deferred;        /* it has not begun, since a trial is under way */
     const char *mapped;
-    bool asked, fetched;   /* for fragments; some of it by attach */
-    uint32_t remote_count; /* ATTACH */
+    bool requested, fetched; /* for fragments; some of it by attach */
+    uint32_t remote_count;   /* ATTACH */
     struct iovec remote[OFP_SEGMENT_LIMIT];
 };
 
@@ -60,13 +60,13 @@ static void send_done(struct shm_link *link, const struct ofp_receive *receive, 
     OFP_SHM_STEP(after_done);
 }
 
-static void set_copy_method(struct shm_pull *pull, enum ofp_moved way)
+static void set_copy_method(struct shm_pull *pull, enum ofp_moved method)
 {
-    if (pull->way == OFP_MOVED_PIPELINED)
-        shm_presence_forget(pull->link);
-    pull->way = way;
-    if (way == OFP_MOVED_PIPELINED)
-        shm_presence_expect(pull->link);
+    if (pull->method == OFP_MOVED_PIPELINED)
+        shm_presence_remove_message(pull->link);
+    pull->method = method;
+    if (method == OFP_MOVED_PIPELINED)
+        shm_presence_add_message(pull->link);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- attach */
@@ -86,7 +86,7 @@ static enum progress read_remote(const struct shm_link *link, struct iovec *loca
     }
 }
 
-static enum progress attach_piece(struct shm_pull *pull, uint64_t length)
+static enum progress read_remote_piece(struct shm_pull *pull, uint64_t length)
 {
     struct iovec local[SHM_ATTACH_ROOM], remote[SHM_ATTACH_ROOM];
     uint32_t local_count, remote_count;
@@ -98,7 +98,7 @@ static enum progress attach_piece(struct shm_pull *pull, uint64_t length)
 }
 
 /* The sender's own list of pieces, where it has several. */
-static enum progress fetch_list(struct shm_pull *pull, uint64_t address, uint32_t count)
+static enum progress read_sender_list(struct shm_pull *pull, uint64_t address, uint32_t count)
 {
     uint64_t size = count * sizeof(struct iovec), total;
     struct iovec local[2] = {{pull->remote, size}}, remote[2] = {{(void *)(uintptr_t)address, size}};
@@ -111,15 +111,15 @@ static enum progress fetch_list(struct shm_pull *pull, uint64_t address, uint32_
                                                                                                  : PULL_FAILED;
 }
 
-static enum progress begin_attach(struct shm_pull *pull)
+static enum progress start_attach(struct shm_pull *pull)
 {
     const struct ofp_message *message = &pull->receive->message;
     uint64_t address = message->provider_data[SHM_DATA_ADDRESS];
-    uint32_t iov_count = (uint8_t)(message->provider_data[SHM_DATA_WAY] >> 8);
+    uint32_t iov_count = (uint8_t)(message->provider_data[SHM_DATA_PLACE] >> 8);
 
     set_copy_method(pull, OFP_MOVED_ATTACHED);
     if (iov_count > 1)
-        return fetch_list(pull, address, iov_count);
+        return read_sender_list(pull, address, iov_count);
     pull->remote[0] = (struct iovec){(void *)(uintptr_t)address, message->length};
     pull->remote_count = 1;
     return PULL_MORE;
@@ -127,17 +127,17 @@ static enum progress begin_attach(struct shm_pull *pull)
 
 /* ------------------------------------------------------------------------------------------------------- fragments */
 
-static bool sender_sleeps(const struct shm_link *link)
+static bool is_sender_asleep(const struct shm_link *link)
 {
     return ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING;
 }
 
-static enum progress begin_fragments(struct shm_pull *pull)
+static enum progress request_fragments(struct shm_pull *pull)
 {
     struct shm_link *link = pull->link;
 
     set_copy_method(pull, OFP_MOVED_PIPELINED);
-    pull->asked = true;
+    pull->requested = true;
     OFP_SHM_STEP(before_clear);
     shm_control_send(link, SHM_CLEAR, 0,
                      &(struct shm_control_fields){.id = pull->receive->message.provider_data[SHM_DATA_ID],
@@ -150,7 +150,7 @@ static enum progress begin_fragments(struct shm_pull *pull)
 static bool can_expect_fragments(const struct shm_pull *pull)
 {
     return shm_presence_check(pull->link,
-                              shm_cost_expect(&pull->cost, OFP_MOVED_ATTACHED, pull->receive->length - pull->offset));
+                              shm_cost_compute(&pull->cost, OFP_MOVED_ATTACHED, pull->receive->length - pull->offset));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- pulls */
@@ -163,12 +163,12 @@ static enum progress move_piece(struct shm_pull *pull)
     if (length > SHM_PIECE)
         length = SHM_PIECE;
     if (length >= SHM_WAKE_AHEAD && pull->offset + length == pull->receive->length)
-        shm_wake_ahead(pull->link);
+        shm_sender_wake_ahead(pull->link);
     OFP_SHM_STEP(pull_piece);
-    if (pull->way == OFP_MOVED_MAPPED)
+    if (pull->method == OFP_MOVED_MAPPED)
         ofp_receive_write(pull->receive, pull->offset, pull->mapped + pull->offset, length);
     else
-        result = attach_piece(pull, length);
+        result = read_remote_piece(pull, length);
     if (result != PULL_FINISHED)
         return result;
     pull->offset += length;
@@ -177,120 +177,120 @@ static enum progress move_piece(struct shm_pull *pull)
 }
 
 /* Attach must not be used: what was asked for in fragments goes on coming, unless attach has moved some of it. */
-static enum progress forbidden(struct shm_pull *pull)
+static enum progress handle_forbidden_attach(struct shm_pull *pull)
 {
     pull->link->attach = false;
-    shm_cost_drop(pull->link, &pull->cost);
-    if (!pull->asked)
-        return begin_fragments(pull);
+    shm_cost_discard(pull->link, &pull->cost);
+    if (!pull->requested)
+        return request_fragments(pull);
     set_copy_method(pull, OFP_MOVED_PIPELINED);
     return pull->fetched ? PULL_FAILED : PULL_WAITS;
 }
 
 /* Without attach the pipeline is what there is for memory that is not mapped. With it, a sender has to count its looks at its ring. */
-static uint32_t ways_for(const struct shm_pull *pull)
+static uint32_t find_usable_methods(const struct shm_pull *pull)
 {
     const struct shm_link *link = pull->link;
-    uint32_t ways = pull->mapped ? SHM_WAY_BIT(OFP_MOVED_MAPPED) : 0;
+    uint32_t methods = pull->mapped ? SHM_METHOD_BIT(OFP_MOVED_MAPPED) : 0;
 
     if (!link->attach)
-        return ways ? ways : SHM_WAY_BIT(OFP_MOVED_PIPELINED);
-    ways |= SHM_WAY_BIT(OFP_MOVED_ATTACHED);
+        return methods ? methods : SHM_METHOD_BIT(OFP_MOVED_PIPELINED);
+    methods |= SHM_METHOD_BIT(OFP_MOVED_ATTACHED);
     if (!link->endpoint->domain->always_attach && link->segment.knows & SHM_KNOWS_LOOKS)
-        ways |= SHM_WAY_BIT(OFP_MOVED_PIPELINED);
-    return ways;
+        methods |= SHM_METHOD_BIT(OFP_MOVED_PIPELINED);
+    return methods;
 }
 
 /* The sender's arena that the payload lies in; 0: it lies elsewhere. */
-static uint32_t find_arena(const struct shm_pull *pull)
+static uint32_t arena_of_pull(const struct shm_pull *pull)
 {
-    return (uint32_t)(pull->receive->message.provider_data[SHM_DATA_WAY] >> 32);
+    return (uint32_t)(pull->receive->message.provider_data[SHM_DATA_PLACE] >> 32);
 }
 
-static bool must_wait(const struct shm_pull *pull)
+static bool needs_deferral(const struct shm_pull *pull)
 {
-    return shm_cost_must_wait(pull->link, pull->receive->length, find_arena(pull) != 0);
+    return shm_cost_needs_deferral(pull->link, pull->receive->length, arena_of_pull(pull) != 0);
 }
 
-static enum progress begin(struct shm_pull *pull)
+static enum progress start_pull(struct shm_pull *pull)
 {
     const struct ofp_message *message = &pull->receive->message;
-    uint32_t arena = find_arena(pull);
+    uint32_t arena = arena_of_pull(pull);
 
     if (arena)
-        pull->mapped =
-            shm_foreign_memory(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET], message->length);
-    pull->held = false;
-    switch (shm_cost_begin(pull->link, &pull->cost, pull->receive->length, arena != 0, sender_sleeps(pull->link),
-                           ways_for(pull))) {
+        pull->mapped = shm_foreign_arena_resolve(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET],
+                                                 message->length);
+    pull->deferred = false;
+    switch (shm_cost_start(pull->link, &pull->cost, pull->receive->length, arena != 0, is_sender_asleep(pull->link),
+                           find_usable_methods(pull))) {
     case OFP_MOVED_PIPELINED:
-        return begin_fragments(pull);
+        return request_fragments(pull);
     case OFP_MOVED_ATTACHED:
-        return begin_attach(pull);
+        return start_attach(pull);
     default:
         set_copy_method(pull, OFP_MOVED_MAPPED);
         return PULL_MORE;
     }
 }
 
-static enum progress advance(struct shm_pull *pull)
+static enum progress advance_pull(struct shm_pull *pull)
 {
     enum progress result = PULL_MORE;
 
-    if (pull->held && must_wait(pull))
+    if (pull->deferred && needs_deferral(pull))
         return PULL_WAITS;
-    if (pull->held) {
-        result = begin(pull);
+    if (pull->deferred) {
+        result = start_pull(pull);
         if (result != PULL_MORE)
-            return result == PULL_FORBIDDEN ? forbidden(pull) : result;
-    } else if (pull->way == OFP_MOVED_PIPELINED) {
+            return result == PULL_FORBIDDEN ? handle_forbidden_attach(pull) : result;
+    } else if (pull->method == OFP_MOVED_PIPELINED) {
         if (can_expect_fragments(pull))
             return PULL_WAITS;
-        result = begin_attach(pull);
+        result = start_attach(pull);
     }
     if (result == PULL_MORE)
         result = move_piece(pull);
     if (result == PULL_FORBIDDEN)
-        return forbidden(pull);
+        return handle_forbidden_attach(pull);
     pull->fetched = true;
-    if (pull->asked)
+    if (pull->requested)
         pull->link->overtaken = true;
     return result;
 }
 
-static void let_go(struct shm_pull *pull)
+static void free_pull(struct shm_pull *pull)
 {
     ofp_list_remove(&pull->node);
-    shm_cost_drop(pull->link, &pull->cost);
-    if (pull->way == OFP_MOVED_PIPELINED)
-        shm_presence_forget(pull->link);
+    shm_cost_discard(pull->link, &pull->cost);
+    if (pull->method == OFP_MOVED_PIPELINED)
+        shm_presence_remove_message(pull->link);
     pull->receive->provider_data[RECEIVE_PULL] = 0;
     free(pull);
 }
 
 /* The receive is the core's again. */
-static void finish(struct shm_pull *pull, int error)
+static void complete_pull(struct shm_pull *pull, int error)
 {
     struct shm_link *link = pull->link;
     struct ofp_receive *receive = pull->receive;
 
     if (!error) {
         shm_cost_end(link, &pull->cost);
-        ofp_payload_moved(receive, pull->way);
+        ofp_payload_moved(receive, pull->method);
     }
-    let_go(pull);
+    free_pull(pull);
     send_done(link, receive, error);
     ofp_receive_complete(receive, error, 0);
 }
 
 /* What we fetched by ourselves is over. */
-static void end(struct shm_pull *pull, enum progress result)
+static void end_pull(struct shm_pull *pull, enum progress result)
 {
     struct shm_link *link = pull->link;
 
     if (result == PULL_LOST) {
-        let_go(pull);
-        shm_link_dying(link, SHM_END_DEAD);
+        free_pull(pull);
+        shm_link_mark_ended(link, SHM_END_DEAD);
         return;
     }
     /*
@@ -299,24 +299,24 @@ static void end(struct shm_pull *pull, enum progress result)
      */
     ofp_read_fence();
     if (ofp_load_acquire(&link->ring.header->status) & (SHM_CLOSING | SHM_CLOSED)) {
-        let_go(pull);
-        shm_link_closing(link);
+        free_pull(pull);
+        shm_link_mark_closing(link);
         return;
     }
-    finish(pull, result == PULL_FAILED ? EFAULT : 0);
+    complete_pull(pull, result == PULL_FAILED ? EFAULT : 0);
 }
 
 /* After every step: keep it for the next one, or end it. */
-static void settle(struct shm_pull *pull, enum progress result)
+static void schedule_pull(struct shm_pull *pull, enum progress result)
 {
     struct shm_endpoint *endpoint = pull->link->endpoint;
 
     if (result != PULL_MORE && result != PULL_WAITS) {
-        end(pull, result);
+        end_pull(pull, result);
         return;
     }
     ofp_list_remove(&pull->node);
-    if (pull->way == OFP_MOVED_PIPELINED && !pull->held && !pull->link->attach) {
+    if (pull->method == OFP_MOVED_PIPELINED && !pull->deferred && !pull->link->attach) {
         ofp_list_append(&endpoint->awaited, &pull->node);
         return;
     }
@@ -324,7 +324,7 @@ static void settle(struct shm_pull *pull, enum progress result)
     endpoint->work |= SHM_WORK_PULLS;
 }
 
-static void pull_start(struct shm_link *link, struct ofp_receive *receive)
+static void create_pull(struct shm_link *link, struct ofp_receive *receive)
 {
     struct shm_pull *pull = calloc(1, sizeof(*pull));
     enum progress result;
@@ -339,14 +339,14 @@ static void pull_start(struct shm_link *link, struct ofp_receive *receive)
     ofp_list_append(&link->endpoint->pulls, &pull->node);
     receive->provider_data[RECEIVE_PULL] = (uint64_t)(uintptr_t)pull;
     OFP_SHM_STEP(pull_started);
-    pull->held = must_wait(pull);
-    result = pull->held ? PULL_WAITS : begin(pull);
+    pull->deferred = needs_deferral(pull);
+    result = pull->deferred ? PULL_WAITS : start_pull(pull);
     if (result == PULL_MORE)
-        result = advance(pull);
-    settle(pull, result == PULL_FORBIDDEN ? forbidden(pull) : result);
+        result = advance_pull(pull);
+    schedule_pull(pull, result == PULL_FORBIDDEN ? handle_forbidden_attach(pull) : result);
 }
 
-int shm_pulls_work(struct shm_endpoint *endpoint)
+int shm_pulls_progress(struct shm_endpoint *endpoint)
 {
     struct shm_pull *pull;
     enum progress result;
@@ -356,12 +356,12 @@ int shm_pulls_work(struct shm_endpoint *endpoint)
         return 0;
     }
     pull = OFP_CONTAINER_OF(endpoint->pulls.next, struct shm_pull, node);
-    result = advance(pull);
-    settle(pull, result);
+    result = advance_pull(pull);
+    schedule_pull(pull, result);
     return result != PULL_WAITS;
 }
 
-static void drop_from(struct ofp_list *list, const struct shm_link *link)
+static void free_link_pulls(struct ofp_list *list, const struct shm_link *link)
 {
     struct ofp_list *node, *following;
 
@@ -369,14 +369,14 @@ static void drop_from(struct ofp_list *list, const struct shm_link *link)
         struct shm_pull *pull = OFP_CONTAINER_OF(node, struct shm_pull, node);
 
         if (pull->link == link)
-            let_go(pull);
+            free_pull(pull);
     }
 }
 
-void shm_pulls_drop(struct shm_link *link)
+void shm_pulls_free(struct shm_link *link)
 {
-    drop_from(&link->endpoint->pulls, link);
-    drop_from(&link->endpoint->awaited, link);
+    free_link_pulls(&link->endpoint->pulls, link);
+    free_link_pulls(&link->endpoint->awaited, link);
 }
 
 /* -------------------------------------------------------------------------------------------------------- receives */
@@ -387,8 +387,8 @@ static void receive_bounce(struct shm_link *link, struct ofp_receive *receive)
     struct shm_bounce_fields fields = {.index = (uint32_t)(packed >> 32), .generation = (uint32_t)packed};
 
     if (receive->length)
-        ofp_receive_write(receive, 0, shm_bounce_memory(&link->segment, fields.index), receive->length);
-    shm_bounce_free(link, &fields, false);
+        ofp_receive_write(receive, 0, shm_bounce_resolve(&link->segment, fields.index), receive->length);
+    shm_bounce_return(link, &fields, false);
     ofp_receive_complete(receive, 0, 0);
 }
 
@@ -402,12 +402,12 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
         ofp_receive_complete(receive, ECANCELED, 0);
         return;
     }
-    if ((receive->message.provider_data[SHM_DATA_WAY] & 0xff) == SHM_WAY_BOUNCE) {
+    if ((receive->message.provider_data[SHM_DATA_PLACE] & 0xff) == SHM_PLACE_BOUNCE) {
         receive_bounce(link, receive);
         return;
     }
     if (receive->length) {
-        pull_start(link, receive);
+        create_pull(link, receive);
         return;
     }
     send_done(link, receive, 0);
@@ -415,45 +415,45 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
 }
 
 /* What moves the payload of a receive that fragments are meant for; NULL: none, or the receive is not there any more. */
-static struct shm_pull *find_asked(struct shm_link *link, uint64_t id)
+static struct shm_pull *find_fragment_pull(struct shm_link *link, uint64_t id)
 {
     struct ofp_receive *receive = ofp_receive_find(link->peer, id);
     struct shm_pull *pull = receive ? (struct shm_pull *)(uintptr_t)receive->provider_data[RECEIVE_PULL] : NULL;
 
-    return pull && pull->asked ? pull : NULL;
+    return pull && pull->requested ? pull : NULL;
 }
 
 bool shm_fragment_arrived(struct shm_link *link, const struct shm_content *content)
 {
     const struct shm_bounce_fields *fields = &content->bounce;
-    struct shm_pull *pull = find_asked(link, fields->receive);
-    bool late = pull ? pull->way != OFP_MOVED_PIPELINED : link->overtaken;
+    struct shm_pull *pull = find_fragment_pull(link, fields->receive);
+    bool late = pull ? pull->method != OFP_MOVED_PIPELINED : link->overtaken;
 
     if ((!pull && !late) || !shm_bounce_is_valid(link, fields, content->length))
         return false;
     if (!late && (fields->offset != pull->offset || content->length > pull->receive->length - pull->offset))
         return false;
     if (!late)
-        ofp_receive_write(pull->receive, pull->offset, shm_bounce_memory(&link->segment, fields->index),
+        ofp_receive_write(pull->receive, pull->offset, shm_bounce_resolve(&link->segment, fields->index),
                           content->length);
-    shm_bounce_free(link, fields, true);
-    shm_presence_note_fragment(link);
+    shm_bounce_return(link, fields, true);
+    shm_presence_count_fragment(link);
     OFP_SHM_STEP(fragment_received);
     if (late)
         return true;
     pull->offset += content->length;
     if (pull->offset == pull->receive->length)
-        finish(pull, 0);
+        complete_pull(pull, 0);
     return true;
 }
 
 bool shm_abort_arrived(struct shm_link *link, const struct shm_content *content)
 {
-    struct shm_pull *pull = find_asked(link, content->control.id);
+    struct shm_pull *pull = find_fragment_pull(link, content->control.id);
 
     if (!pull)
         return link->overtaken;
-    if (pull->way == OFP_MOVED_PIPELINED)
-        finish(pull, content->control.error > 0 ? content->control.error : EIO);
+    if (pull->method == OFP_MOVED_PIPELINED)
+        complete_pull(pull, content->control.error > 0 ? content->control.error : EIO);
     return true;
 }

@@ -23,7 +23,7 @@ struct shm_push {
     uint64_t offset, length;
 };
 
-static void push_end(struct shm_push *push)
+static void end_push(struct shm_push *push)
 {
     struct shm_link *link = push->link;
 
@@ -34,7 +34,7 @@ static void push_end(struct shm_push *push)
         ofp_list_remove(&link->pushing);
 }
 
-static struct shm_push *push_of(const struct ofp_pending *pending)
+static struct shm_push *push_of_pending(const struct ofp_pending *pending)
 {
     return (struct shm_push *)(uintptr_t)pending->provider_data[SHM_PENDING_PUSH];
 }
@@ -47,13 +47,13 @@ bool shm_done_arrived(struct shm_link *link, const struct shm_content *content)
     if (!pending || (pending->provider_data[SHM_PENDING_STATE] != SHM_PENDING_ANNOUNCED &&
                      pending->provider_data[SHM_PENDING_STATE] != SHM_PENDING_PUSHED))
         return false;
-    if (push_of(pending))
-        push_end(push_of(pending));
+    if (push_of_pending(pending))
+        end_push(push_of_pending(pending));
     ofp_transfer_complete(pending, error < 0 ? EIO : error, 0);
     return true;
 }
 
-static void abort_push(struct shm_link *link, uint64_t receive, int error)
+static void send_abort(struct shm_link *link, uint64_t receive, int error)
 {
     shm_control_send(link, SHM_ABORT, 0, &(struct shm_control_fields){.id = receive, .error = error});
 }
@@ -69,7 +69,7 @@ bool shm_clear_arrived(struct shm_link *link, const struct shm_content *content)
         return false;
     push = malloc(sizeof(*push));
     if (!push) {
-        abort_push(link, fields->receive, ENOMEM);
+        send_abort(link, fields->receive, ENOMEM);
         return true;
     }
     *push = (struct shm_push){.link = link, .pending = pending, .receive = fields->receive, .length = fields->length};
@@ -93,18 +93,18 @@ static int push_fragment(struct shm_push *push)
     struct shm_slot *slot;
     int index;
 
-    if (!shm_ring_has_room(&link->ring))
+    if (!shm_ring_has_space(&link->ring))
         return -EAGAIN;
-    index = shm_bounce_take(link, true);
+    index = shm_bounce_allocate(link, true);
     if (index < 0)
         return index;
     if (part > endpoint->segment.bounce_size)
         part = endpoint->segment.bounce_size;
-    ofp_iov_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count,
+    ofp_iov_gather(shm_bounce_resolve(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count,
                    push->offset, part);
     slot = shm_ring_claim(&link->ring, link->number_there, &state);
     if (!slot) {
-        shm_bounce_give(endpoint, (uint32_t)index);
+        shm_bounce_free(endpoint, (uint32_t)index);
         return -EAGAIN;
     }
     slot->content.kind = SHM_FRAGMENT;
@@ -117,13 +117,13 @@ static int push_fragment(struct shm_push *push)
     push->offset += part;
     endpoint->bounce.buffers[index].slot = slot;
     endpoint->bounce.buffers[index].slot_state = state;
-    shm_publish(link, slot, state);
+    shm_slot_publish(link, slot, state);
     OFP_SHM_STEP(push_fragment);
     return 0;
 }
 
 /* 0: this call may send more of the link's messages. The push may be gone afterwards. */
-static int push_piece(struct shm_push *push, uint64_t *room, int *sent)
+static int push_message(struct shm_push *push, uint64_t *room, int *sent)
 {
     int result = 0;
 
@@ -137,10 +137,10 @@ static int push_piece(struct shm_push *push, uint64_t *room, int *sent)
         ++*sent;
     }
     if (result && result != -EAGAIN)
-        abort_push(push->link, push->receive, -result);
+        send_abort(push->link, push->receive, -result);
     if (push->offset < push->length && (!result || result == -EAGAIN))
         return -EAGAIN;
-    push_end(push);
+    end_push(push);
     return 0;
 }
 
@@ -155,12 +155,12 @@ static int push_link(struct shm_link *link)
     int sent = 0;
 
     OFP_LIST_EACH(node, following, &link->pushes)
-        if (push_piece(OFP_CONTAINER_OF(node, struct shm_push, node), &room, &sent))
+        if (push_message(OFP_CONTAINER_OF(node, struct shm_push, node), &room, &sent))
             break;
     return sent;
 }
 
-int shm_pushes_work(struct shm_endpoint *endpoint)
+int shm_pushes_progress(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
     int events = 0;
@@ -182,16 +182,16 @@ bool shm_pushes_can_move(struct shm_endpoint *endpoint)
     OFP_LIST_EACH(node, following, &endpoint->pushing) {
         struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, pushing);
 
-        if (link->up && shm_ring_has_room(&link->ring) && shm_bounce_would_have(link))
+        if (link->up && shm_ring_has_space(&link->ring) && shm_bounce_collect(link))
             return true;
     }
     return false;
 }
 
-void shm_pushes_drop(struct shm_link *link)
+void shm_pushes_free(struct shm_link *link)
 {
     struct ofp_list *node, *following;
 
     OFP_LIST_EACH(node, following, &link->pushes)
-        push_end(OFP_CONTAINER_OF(node, struct shm_push, node));
+        end_push(OFP_CONTAINER_OF(node, struct shm_push, node));
 }

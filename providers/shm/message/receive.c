@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "connection/lifecycle.h"
-#include "connection/mend.h"
+#include "connection/repair.h"
 #include "link/bounce.h"
 #include "link/control.h"
 #include "link/link.h"
@@ -46,8 +46,8 @@ static inline void fill_message(struct ofp_message *message, const struct shm_li
 /* ------------------------------------------------------------------------------------------------- small messages */
 
 /* Beyond the bound on unexpected payload. The sender is done with it, so it cannot be announced: it counts as if it were. */
-static enum outcome keep_inline(struct shm_link *link, const struct ofp_message *message,
-                                const struct shm_content *content)
+static enum outcome deliver_inline_as_announced(struct shm_link *link, const struct ofp_message *message,
+                                                const struct shm_content *content)
 {
     struct ofp_receive *receive;
 
@@ -58,12 +58,13 @@ static enum outcome keep_inline(struct shm_link *link, const struct ofp_message 
     return TAKEN;
 }
 
-static inline enum outcome take_inline(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
+static inline enum outcome deliver_inline(struct shm_link *link, const struct shm_slot *slot,
+                                          struct shm_content *content)
 {
     struct ofp_message message;
 
     if (SHM_UNLIKELY(content->length > SHM_INLINE_SIZE)) {
-        shm_link_violation(link, "a message that cannot fit its slot");
+        shm_link_fail_protocol(link, "a message that cannot fit its slot");
         return TAKEN;
     }
     if (content->length > SHM_INLINE_FIRST)
@@ -72,32 +73,32 @@ static inline enum outcome take_inline(struct shm_link *link, const struct shm_s
     fill_message(&message, link, content, content->length);
     if (SHM_LIKELY(ofp_message_arrived(link->endpoint->base, &message, content->payload) == 0))
         return TAKEN;
-    return keep_inline(link, &message, content);
+    return deliver_inline_as_announced(link, &message, content);
 }
 
 /* -------------------------------------------------------------------------------------------------- longer messages */
 
-static enum outcome take_bounce(struct shm_link *link, const struct shm_content *content)
+static enum outcome deliver_bounce(struct shm_link *link, const struct shm_content *content)
 {
     struct ofp_message message;
     const struct shm_bounce_fields *fields = &content->bounce;
 
     if (!shm_bounce_is_valid(link, fields, content->length)) {
-        shm_link_violation(link, "a bounce buffer that does not exist");
+        shm_link_fail_protocol(link, "a bounce buffer that does not exist");
         return TAKEN;
     }
     fill_message(&message, link, content, content->length);
-    if (ofp_message_arrived(link->endpoint->base, &message, shm_bounce_memory(&link->segment, fields->index)) == 0) {
-        shm_bounce_free(link, fields, false);
+    if (ofp_message_arrived(link->endpoint->base, &message, shm_bounce_resolve(&link->segment, fields->index)) == 0) {
+        shm_bounce_return(link, fields, false);
         return TAKEN;
     }
     /* It waits where it is. */
-    message.provider_data[SHM_DATA_WAY] = SHM_WAY_BOUNCE;
+    message.provider_data[SHM_DATA_PLACE] = SHM_PLACE_BOUNCE;
     message.provider_data[SHM_DATA_ID] = (uint64_t)fields->index << 32 | fields->generation;
     return ofp_message_announced(link->endpoint->base, &message) == 0 ? TAKEN : STALLED;
 }
 
-static enum outcome take_announced(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
+static enum outcome deliver_announced(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
 {
     struct ofp_endpoint *endpoint = link->endpoint->base;
     struct ofp_message message;
@@ -106,12 +107,12 @@ static enum outcome take_announced(struct shm_link *link, const struct shm_slot 
 
     content->announced.arena_offset = slot->content.announced.arena_offset;
     if (fields->iov_count == 0 || fields->iov_count > OFP_SEGMENT_LIMIT || fields->length > INT64_MAX) {
-        shm_link_violation(link, "an announcement of impossible size");
+        shm_link_fail_protocol(link, "an announcement of impossible size");
         return TAKEN;
     }
     fill_message(&message, link, content, fields->length);
-    message.provider_data[SHM_DATA_WAY] =
-        SHM_WAY_FETCH | (uint64_t)fields->iov_count << 8 | (uint64_t)fields->arena << 32;
+    message.provider_data[SHM_DATA_PLACE] =
+        SHM_PLACE_SENDER | (uint64_t)fields->iov_count << 8 | (uint64_t)fields->arena << 32;
     message.provider_data[SHM_DATA_ID] = fields->id;
     message.provider_data[SHM_DATA_ADDRESS] = fields->address;
     message.provider_data[SHM_DATA_ARENA_OFFSET] = fields->arena_offset;
@@ -125,7 +126,7 @@ static enum outcome take_announced(struct shm_link *link, const struct shm_slot 
 
 /* ----------------------------------------------------------------------------------------------------------- slots */
 
-static void take_unknown(struct shm_link *link, unsigned kind)
+static void reject_unknown_kind(struct shm_link *link, unsigned kind)
 {
     struct shm_endpoint *endpoint = link->endpoint;
 
@@ -133,19 +134,19 @@ static void take_unknown(struct shm_link *link, unsigned kind)
         shm_core->log(OFP_LOG_WARNING, SHM_NAME, "endpoint %u: a slot of unknown kind %u arrived", endpoint->base->id,
                       kind);
     endpoint->complained_kind = true;
-    shm_link_violation(link, "a slot of unknown kind");
+    shm_link_fail_protocol(link, "a slot of unknown kind");
 }
 
 /* The rare kinds. The link may be gone afterwards. */
-static enum outcome take_other(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
+static enum outcome handle_rare_slot(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
 {
     bool valid = true;
 
     switch (content->kind) {
     case SHM_BOUNCE:
-        return take_bounce(link, content);
+        return deliver_bounce(link, content);
     case SHM_ANNOUNCED:
-        return take_announced(link, slot, content);
+        return deliver_announced(link, slot, content);
     case SHM_DONE:
         valid = shm_done_arrived(link, content);
         break;
@@ -159,7 +160,7 @@ static enum outcome take_other(struct shm_link *link, const struct shm_slot *slo
         valid = shm_abort_arrived(link, content);
         break;
     case SHM_GOODBYE:
-        shm_link_goodbye(link, content->flags & SHM_ENDED);
+        shm_goodbye_arrived(link, content->flags & SHM_ENDED);
         break;
     case SHM_REMOTE:
         valid = shm_request_arrived(link, content);
@@ -181,10 +182,10 @@ static enum outcome take_other(struct shm_link *link, const struct shm_slot *slo
     case SHM_NOTHING:
         break;
     default:
-        take_unknown(link, content->kind);
+        reject_unknown_kind(link, content->kind);
     }
     if (!valid)
-        shm_link_violation(link, "an answer to nothing");
+        shm_link_fail_protocol(link, "an answer to nothing");
     return TAKEN;
 }
 
@@ -192,7 +193,7 @@ static enum outcome take_other(struct shm_link *link, const struct shm_slot *slo
  * Whoever wrote this slot, it is not who is named there: nobody is blamed for it. It may lie where a message of somebody was,
  * though, so everybody is asked.
  */
-static void take_foreign(struct shm_endpoint *endpoint)
+static void reject_foreign_slot(struct shm_endpoint *endpoint)
 {
     if (!endpoint->complained_owner)
         shm_core->log(
@@ -206,29 +207,31 @@ static void take_foreign(struct shm_endpoint *endpoint)
 }
 
 /* Slots of a link that is not up: it comes up by them, or only its farewell counts. */
-static bool link_listens(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
+static bool accept_slot_of_down_link(struct shm_endpoint *endpoint, struct shm_link *link,
+                                     const struct shm_content *content)
 {
     /* Closed before our meeting was over, which then fails by itself. */
     if (!link->process && content->kind == SHM_GOODBYE)
         return false;
     if (!link->process) {
-        take_foreign(endpoint);
+        reject_foreign_slot(endpoint);
         return false;
     }
     if (link->state == OFPI_MEET_ACCEPTED)
-        shm_link_up(link, OFPI_MEET_CONFIRM);
+        shm_link_established(link, OFPI_MEET_CONFIRM);
     /* The peer sent and went before we saw that our answer had reached it. */
     else if (link->peer && link->peer->state == OFP_PEER_CONNECTING && content->kind != SHM_GOODBYE)
         shm_link_report_up(link);
     if (link->peer)
         return true;
     if (content->kind == SHM_GOODBYE)
-        shm_link_goodbye(link, content->flags & SHM_ENDED);
+        shm_goodbye_arrived(link, content->flags & SHM_ENDED);
     return false;
 }
 
 /* A slot with another stamp than the next one of the link that it names (NULL: of none). */
-static void take_out_of_turn(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
+static void handle_slot_out_of_turn(struct shm_endpoint *endpoint, struct shm_link *link,
+                                    const struct shm_content *content)
 {
     if (link && link->probe && content->kind == SHM_ECHO && content->control.id == link->probe)
         shm_probe_failed(link);
@@ -236,12 +239,12 @@ static void take_out_of_turn(struct shm_endpoint *endpoint, struct shm_link *lin
         /* Of one that saw too late that the link was over. */
         endpoint->work |= SHM_WORK_PROBE;
     else
-        take_foreign(endpoint);
+        reject_foreign_slot(endpoint);
 }
 
-static inline enum outcome take(struct shm_endpoint *endpoint, const struct shm_slot *slot, uint64_t state)
+static inline enum outcome handle_slot(struct shm_endpoint *endpoint, const struct shm_slot *slot, uint64_t state)
 {
-    struct shm_link *link = shm_link_find(endpoint, shm_state_owner(state));
+    struct shm_link *link = shm_link_find(endpoint, shm_slot_owner_of(state));
     struct shm_content content;
     enum outcome outcome;
     uint32_t before, stamp;
@@ -249,29 +252,29 @@ static inline enum outcome take(struct shm_endpoint *endpoint, const struct shm_
     /* The first line; the second is copied where the kind has one. */
     memcpy(&content, &slot->content, SHM_CACHE_LINE - sizeof(slot->state));
     before = link ? link->stamp_in : 0;
-    stamp = shm_stamp_next(before);
+    stamp = shm_stamp_advance(before);
     if (SHM_UNLIKELY(!link || content.stamp != shm_stamp_of(stamp))) {
-        take_out_of_turn(endpoint, link, &content);
+        handle_slot_out_of_turn(endpoint, link, &content);
         return TAKEN;
     }
     /* Now: the link may be gone behind the slot. */
     link->stamp_in = stamp;
-    if (SHM_UNLIKELY(link->state != OFPI_MEET_UP) && !link_listens(endpoint, link, &content))
+    if (SHM_UNLIKELY(link->state != OFPI_MEET_UP) && !accept_slot_of_down_link(endpoint, link, &content))
         return TAKEN;
-    outcome =
-        SHM_LIKELY(content.kind == SHM_INLINE) ? take_inline(link, slot, &content) : take_other(link, slot, &content);
+    outcome = SHM_LIKELY(content.kind == SHM_INLINE) ? deliver_inline(link, slot, &content)
+                                                     : handle_rare_slot(link, slot, &content);
     if (SHM_UNLIKELY(outcome == STALLED))
         link->stamp_in = before;
     return outcome;
 }
 
-void shm_receive_rest(struct shm_endpoint *endpoint)
+void shm_ring_drain(struct shm_endpoint *endpoint)
 {
     for (uint64_t left = UINT64_C(1) << endpoint->ring.shift; left; left--, endpoint->head++) {
         uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
 
         if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state) &&
-            take(endpoint, shm_ring_slot(&endpoint->ring, endpoint->head), state) == STALLED)
+            handle_slot(endpoint, shm_ring_find_slot(&endpoint->ring, endpoint->head), state) == STALLED)
             return;
     }
 }
@@ -294,22 +297,22 @@ static void update_announce_only(struct shm_endpoint *endpoint)
     }
 }
 
-static int work(struct shm_endpoint *endpoint)
+static int progress_work(struct shm_endpoint *endpoint)
 {
     int events = 0;
 
     if (endpoint->work & SHM_WORK_LINKS)
-        events += shm_links_work(endpoint);
+        events += shm_links_progress(endpoint);
     if (endpoint->work & SHM_WORK_PULLS)
-        events += shm_pulls_work(endpoint);
+        events += shm_pulls_progress(endpoint);
     if (endpoint->work & SHM_WORK_PUSHES)
-        events += shm_pushes_work(endpoint);
-    if (endpoint->work & SHM_WORK_REACHING)
-        events += shm_reaching_work(endpoint);
+        events += shm_pushes_progress(endpoint);
+    if (endpoint->work & SHM_WORK_REMOTE)
+        events += shm_remotes_progress(endpoint);
     if (endpoint->work & SHM_WORK_ANNOUNCE)
         update_announce_only(endpoint);
     if (endpoint->work & SHM_WORK_PROBE)
-        shm_probe_all(endpoint);
+        shm_links_probe(endpoint);
     return events;
 }
 
@@ -317,7 +320,7 @@ static int work(struct shm_endpoint *endpoint)
  * Waking a sender costs us a system call and an interrupt to its core, and awake it competes for the memory that we copy from. As
  * long as it has more for us to fetch it misses nothing by sleeping on, up to a bound; unless it is to fill fragments.
  */
-static void wake_soon(struct shm_endpoint *endpoint)
+static void wake_sleepers_if_due(struct shm_endpoint *endpoint)
 {
     uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
 
@@ -326,10 +329,10 @@ static void wake_soon(struct shm_endpoint *endpoint)
         shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
         ofp_flush_later(endpoint->base);
     else
-        shm_wake_sleepers(endpoint);
+        shm_sleepers_wake(endpoint);
 }
 
-int shm_progress(struct ofp_endpoint *base)
+int shm_endpoint_progress(struct ofp_endpoint *base)
 {
     struct shm_endpoint *endpoint = shm_endpoint_of(base);
     int events = 0;
@@ -342,19 +345,20 @@ int shm_progress(struct ofp_endpoint *base)
 
         if (!shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
             break;
-        endpoint->stalled = take(endpoint, shm_ring_slot(&endpoint->ring, endpoint->head), state) == STALLED;
+        endpoint->stalled =
+            handle_slot(endpoint, shm_ring_find_slot(&endpoint->ring, endpoint->head), state) == STALLED;
         if (SHM_UNLIKELY(endpoint->stalled))
             break;
         shm_ring_free(&endpoint->ring, endpoint->head++);
     }
     if (SHM_LIKELY(events))
         update_announce_only(endpoint);
-    else if (SHM_UNLIKELY(++endpoint->empty_polls % SHM_MEND_POLLS == 0))
-        shm_segment_mend(endpoint);
+    else if (SHM_UNLIKELY(++endpoint->empty_polls % SHM_REPAIR_POLLS == 0))
+        shm_segment_repair(endpoint);
     if (SHM_UNLIKELY(endpoint->work))
-        events += work(endpoint);
+        events += progress_work(endpoint);
     endpoint->in_progress = false;
     if (SHM_UNLIKELY(!ofp_list_empty(&endpoint->to_wake)))
-        wake_soon(endpoint);
+        wake_sleepers_if_due(endpoint);
     return events;
 }

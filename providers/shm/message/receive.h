@@ -5,8 +5,8 @@
 
 #include "shm.h"
 
-int shm_progress(struct ofp_endpoint *base);
+int shm_endpoint_progress(struct ofp_endpoint *base);
 /* Before the ring is given up: handle every slot behind the head that is whole. */
-void shm_receive_rest(struct shm_endpoint *endpoint);
+void shm_ring_drain(struct shm_endpoint *endpoint);
 
 #endif

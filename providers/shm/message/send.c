@@ -55,7 +55,7 @@ static inline int post_inline(struct shm_link *link, const struct ofp_transfer *
         copy_inline(slot->content.payload, transfer->iov[0].iov_base, transfer->length);
     else
         ofp_iov_gather(slot->content.payload, transfer->iov, transfer->iov_count, 0, transfer->length);
-    shm_publish(link, slot, state);
+    shm_slot_publish(link, slot, state);
     return OFP_POST_DONE;
 }
 
@@ -66,24 +66,24 @@ static int post_bounce(struct shm_link *link, const struct ofp_transfer *transfe
     uint64_t state;
     int index;
 
-    if (!shm_ring_has_room(&link->ring))
+    if (!shm_ring_has_space(&link->ring))
         return -EAGAIN;
-    index = shm_bounce_take(link, false);
+    index = shm_bounce_allocate(link, false);
     if (index < 0)
         return index;
     OFP_SHM_STEP(bounce_taken);
-    ofp_iov_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count, 0,
+    ofp_iov_gather(shm_bounce_resolve(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count, 0,
                    transfer->length);
     OFP_SHM_STEP(bounce_filled);
     slot = shm_ring_claim(&link->ring, link->number_there, &state);
     if (!slot) {
-        shm_bounce_give(endpoint, (uint32_t)index);
+        shm_bounce_free(endpoint, (uint32_t)index);
         return -EAGAIN;
     }
     fill_envelope(&slot->content, SHM_BOUNCE, transfer->op, transfer->length);
     slot->content.bounce.index = (uint32_t)index;
     slot->content.bounce.generation = endpoint->bounce.buffers[index].generation;
-    shm_publish(link, slot, state);
+    shm_slot_publish(link, slot, state);
     OFP_SHM_STEP(bounce_sent);
     return OFP_POST_DONE;
 }
@@ -104,7 +104,8 @@ static void fill_announcement(struct shm_content *content, struct shm_link *link
     fields->arena = 0;
     if (transfer->iov_count == 1) {
         fields->address = (uint64_t)(uintptr_t)transfer->iov[0].iov_base;
-        fields->arena = shm_arena_locate(link->endpoint->domain, transfer->iov[0].iov_base, transfer->length, &offset);
+        fields->arena =
+            shm_arena_find_memory(link->endpoint->domain, transfer->iov[0].iov_base, transfer->length, &offset);
     } else {
         /* The kept copy stays where it is for as long as the operation is pending. */
         fields->address = (uint64_t)(uintptr_t)transfer->iov;
@@ -125,12 +126,12 @@ static int post_announced(struct ofp_endpoint *base, struct shm_link *link, cons
     OFP_SHM_STEP(announce_retained);
     if (!pending) {
         slot->content.kind = SHM_NOTHING;
-        shm_publish(link, slot, state);
+        shm_slot_publish(link, slot, state);
         return -EAGAIN;
     }
     pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_ANNOUNCED;
     fill_announcement(&slot->content, link, pending);
-    shm_publish(link, slot, state);
+    shm_slot_publish(link, slot, state);
     OFP_SHM_STEP(announce_sent);
     return OFP_POST_PENDING;
 }
@@ -156,7 +157,7 @@ static int post_long(struct ofp_endpoint *base, struct shm_link *link, const str
     return result == -ENOMEM || result == -EAGAIN ? post_announced(base, link, transfer) : result;
 }
 
-int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+int shm_operation_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct shm_link *link = shm_link_of(peer);
 
@@ -164,7 +165,7 @@ int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_
     if (SHM_UNLIKELY(!link || !link->ready))
         return -EAGAIN;
     if (SHM_UNLIKELY(transfer->remote_count))
-        return shm_post_remote(base, link, transfer);
+        return shm_remote_post(base, link, transfer);
     if (SHM_UNLIKELY(transfer->op->op == OFP_INTERNAL_SEND && !(link->segment.knows & SHM_KNOWS_INTERNAL)))
         return -EOPNOTSUPP;
     if (SHM_LIKELY(transfer->length <= SHM_INLINE_SIZE &&
@@ -173,4 +174,4 @@ int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_
     return post_long(base, link, transfer);
 }
 
-void shm_flush(struct ofp_endpoint *base) { shm_wake_sleepers(shm_endpoint_of(base)); }
+void shm_endpoint_flush(struct ofp_endpoint *base) { shm_sleepers_wake(shm_endpoint_of(base)); }

@@ -5,7 +5,7 @@
 
 #include "shm.h"
 
-int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
-void shm_flush(struct ofp_endpoint *base);
+int shm_operation_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+void shm_endpoint_flush(struct ofp_endpoint *base);
 
 #endif

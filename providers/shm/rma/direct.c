@@ -32,7 +32,7 @@
 #define AT_ONCE 4096
 
 /* Operations in a row that went to the owner although their memory is in reach, before the next one waits. */
-#define REACHABLE_ENOUGH 8
+#define DIRECT_ENOUGH 8
 
 /* Where the memory of an operation is. */
 struct place {
@@ -49,7 +49,7 @@ static bool is_atomic(const struct ofp_transfer *transfer)
 /* --------------------------------------------------------------------------------------------------------- finding */
 
 /* The region's first byte, by the best way there is. NULL: no way. */
-static char *reach_region(struct shm_link *link, const struct shm_target *target, bool *mapped)
+static char *resolve_region(struct shm_link *link, const struct shm_target *target, bool *mapped)
 {
     char *memory = NULL;
 
@@ -57,9 +57,9 @@ static char *reach_region(struct shm_link *link, const struct shm_target *target
     if (link->process == &link->endpoint->domain->self)
         return (char *)(uintptr_t)target->address;
     if (target->arena)
-        memory = shm_foreign_memory(link, target->arena, target->arena_offset, target->length);
+        memory = shm_foreign_arena_resolve(link, target->arena, target->arena_offset, target->length);
     /* The answer takes progress to arrive, which nobody makes whose operations are over when they are posted. */
-    if (memory || !link->attach || (target->arena && shm_foreign_arena_is_asked(link, target->arena)))
+    if (memory || !link->attach || (target->arena && shm_foreign_arena_is_requested(link, target->arena)))
         return memory;
     *mapped = false;
     /* No process has memory beyond the last address: a peer that says so is asked, and answers for itself. */
@@ -67,20 +67,20 @@ static char *reach_region(struct shm_link *link, const struct shm_target *target
 }
 
 /* False: the peer is to be asked. All of it is checked before any is touched. */
-static bool locate(struct shm_link *link, const struct ofp_transfer *transfer, struct place *place)
+static bool resolve_transfer(struct shm_link *link, const struct ofp_transfer *transfer, struct place *place)
 {
-    const struct shm_region_entry *table = shm_table_of(link);
+    const struct shm_region_entry *table = shm_table_resolve(link);
     struct shm_target *target = &place->target;
     char *memory;
 
     if (!table || !shm_table_find(table, transfer->remote[0].key, target) ||
         ofp_operation_remote_access(transfer->op->op, transfer->op->atomic_op) & ~target->access)
         return false;
-    memory = reach_region(link, target, &place->mapped);
+    memory = resolve_region(link, target, &place->mapped);
     if (!memory)
         return false;
     if (place->mapped)
-        link->reached = (struct shm_reached){memory, transfer->remote[0].key, *target};
+        link->last_region = (struct shm_last_region){memory, transfer->remote[0].key, *target};
     for (uint32_t i = 0; i < transfer->remote_count; i++) {
         const struct ofp_remote_segment *piece = &transfer->remote[i];
 
@@ -96,7 +96,7 @@ static bool locate(struct shm_link *link, const struct ofp_transfer *transfer, s
 /* ---------------------------------------------------------------------------------------------------------- moving */
 
 /* Between two lists of pieces of one sum. */
-static void copy(struct iovec *to, struct iovec *from, uint64_t length, bool out)
+static void copy_pieces(struct iovec *to, struct iovec *from, uint64_t length, bool out)
 {
     while (length) {
         uint64_t part = to->iov_len < from->iov_len ? to->iov_len : from->iov_len;
@@ -115,8 +115,8 @@ static void copy(struct iovec *to, struct iovec *from, uint64_t length, bool out
     }
 }
 
-static enum shm_attach move(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
-                            uint64_t offset, uint64_t length)
+static enum shm_attach move_part(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
+                                 uint64_t offset, uint64_t length)
 {
     struct iovec local[SHM_ATTACH_ROOM], remote[SHM_ATTACH_ROOM];
     uint32_t local_count = ofp_iov_cut(local, OFP_SEGMENT_LIMIT, transfer->iov, transfer->iov_count, offset, length);
@@ -131,7 +131,7 @@ static enum shm_attach move(struct shm_link *link, const struct ofp_transfer *tr
         return SHM_ATTACH_DONE;
     }
     if (place->mapped) {
-        copy(out ? remote : local, out ? local : remote, length, out);
+        copy_pieces(out ? remote : local, out ? local : remote, length, out);
         return SHM_ATTACH_DONE;
     }
     return out ? shm_attach_write(link, local, local_count, remote, remote_count, length)
@@ -139,15 +139,15 @@ static enum shm_attach move(struct shm_link *link, const struct ofp_transfer *tr
 }
 
 /* A piece of an operation. 0; NOT_DIRECT; -EAGAIN: the peer is dying; -EFAULT; -OFP_ENOKEY: an atomic, not to be done again. */
-static int visit_and_move(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
-                          uint64_t offset, uint64_t length)
+static int move_part_in_visit(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
+                              uint64_t offset, uint64_t length)
 {
     enum shm_attach result;
 
-    if (!shm_visit(link, &place->target))
+    if (!shm_visit_start(link, &place->target))
         return NOT_DIRECT;
     OFP_SHM_STEP(visiting);
-    result = move(link, transfer, place, offset, length);
+    result = move_part(link, transfer, place, offset, length);
     OFP_SHM_STEP(visited);
     /* Closed meanwhile: its owner may not have waited for us to the end. */
     if (!shm_visit_end(link, &place->target))
@@ -159,7 +159,7 @@ static int visit_and_move(struct shm_link *link, const struct ofp_transfer *tran
         link->attach = false;
         return NOT_DIRECT;
     case SHM_ATTACH_GONE:
-        shm_link_dying(link, SHM_END_DEAD);
+        shm_link_mark_ended(link, SHM_END_DEAD);
         return -EAGAIN;
     default:
         return -EFAULT;
@@ -168,7 +168,7 @@ static int visit_and_move(struct shm_link *link, const struct ofp_transfer *tran
 
 /* --------------------------------------------------------------------------------------------------------- notices */
 
-static bool wants_notice(const struct shm_link *link, const struct ofp_transfer *transfer,
+static bool needs_notice(const struct shm_link *link, const struct ofp_transfer *transfer,
                          const struct shm_target *target)
 {
     return transfer->op->flags & OFP_REMOTE_CQ_DATA || target->access & SHM_ENTRY_EVENTS ||
@@ -207,30 +207,30 @@ bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content
 /* --------------------------------------------------------------------------------------------------------- posting */
 
 /* Whether it is a small piece of the region that was the last, as its entry was then. */
-static bool is_reached_again(const struct shm_link *link, const struct ofp_transfer *transfer)
+static bool is_last_region(const struct shm_link *link, const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
     const struct ofp_remote_segment *there = &transfer->remote[0];
-    const struct shm_target *target = &link->reached.target;
+    const struct shm_target *target = &link->last_region.target;
 
-    return link->reached.memory && there->key == link->reached.key && transfer->remote_count == 1 &&
+    return link->last_region.memory && there->key == link->last_region.key && transfer->remote_count == 1 &&
            transfer->iov_count == 1 && transfer->length <= AT_ONCE && transfer->length <= target->length &&
            there->offset <= target->length - transfer->length &&
            !(ofp_operation_remote_access(op->op, op->atomic_op) & ~target->access) &&
-           !wants_notice(link, transfer, target);
+           !needs_notice(link, transfer, target);
 }
 
 /* NOT_DIRECT: it is something else, or the region is closed, which the visit tells. */
-static int post_again(struct shm_link *link, const struct ofp_transfer *transfer)
+static int post_to_last_region(struct shm_link *link, const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
-    const struct shm_target *target = &link->reached.target;
+    const struct shm_target *target = &link->last_region.target;
     struct iovec piece = {.iov_len = transfer->length};
 
-    if (!is_reached_again(link, transfer))
+    if (!is_last_region(link, transfer))
         return NOT_DIRECT;
-    piece.iov_base = link->reached.memory + transfer->remote[0].offset;
-    if ((is_atomic(transfer) && !shm_atomic_is_ours(link, transfer, target, &piece)) || !shm_visit(link, target))
+    piece.iov_base = link->last_region.memory + transfer->remote[0].offset;
+    if ((is_atomic(transfer) && !shm_atomic_is_ours(link, transfer, target, &piece)) || !shm_visit_start(link, target))
         return NOT_DIRECT;
     OFP_SHM_STEP(visiting);
     if (op->op == OFP_WRITE)
@@ -246,7 +246,7 @@ static int post_again(struct shm_link *link, const struct ofp_transfer *transfer
 }
 
 /* What the owner would have said: the region is closed. */
-static int refuse(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+static int fail_closed_region(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
     struct ofp_pending *pending = ofp_transfer_retain(base, link->peer, transfer);
 
@@ -263,27 +263,27 @@ static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const s
     bool notice;
     int result;
 
-    result = post_again(link, transfer);
+    result = post_to_last_region(link, transfer);
     if (result == -OFP_ENOKEY)
-        return refuse(base, link, transfer);
+        return fail_closed_region(base, link, transfer);
     if (result != NOT_DIRECT)
         return result;
-    if (!locate(link, transfer, &place))
+    if (!resolve_transfer(link, transfer, &place))
         return NOT_DIRECT;
-    notice = wants_notice(link, transfer, &place.target);
-    if (notice && !shm_ring_has_room(&link->ring))
+    notice = needs_notice(link, transfer, &place.target);
+    if (notice && !shm_ring_has_space(&link->ring))
         return -EAGAIN;
     if (transfer->length > SHM_PIECE) {
         pending = ofp_transfer_retain(base, link->peer, transfer);
         if (!pending)
             return -EAGAIN;
         pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_DIRECT;
-        shm_reach_begin(link, pending);
+        shm_remote_start(link, pending);
         return OFP_POST_PENDING;
     }
-    result = visit_and_move(link, transfer, &place, 0, transfer->length);
+    result = move_part_in_visit(link, transfer, &place, 0, transfer->length);
     if (result == -OFP_ENOKEY)
-        return refuse(base, link, transfer);
+        return fail_closed_region(base, link, transfer);
     if (result)
         return result;
     if (notice)
@@ -297,38 +297,38 @@ static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const s
  * that is never drained thereby changes to the direct way once the memory is mapped, and a mix of both kinds of operation
  * keeps going to the owner without a pause for each change.
  */
-static int post_behind_asked(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+static int post_behind_requests(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
     struct place place;
 
-    if (!locate(link, transfer, &place))
-        link->reachable = 0;
-    else if (link->reachable == REACHABLE_ENOUGH)
+    if (!resolve_transfer(link, transfer, &place))
+        link->direct_count = 0;
+    else if (link->direct_count == DIRECT_ENOUGH)
         return -EAGAIN;
     else
-        link->reachable++;
+        link->direct_count++;
     return shm_request_post(base, link, transfer);
 }
 
-int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+int shm_remote_post(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
     int result;
 
     if (base->info->msg_order & (OFP_ORDER_WAS | OFP_ORDER_RAS))
         return shm_request_post(base, link, transfer);
     if (link->unanswered)
-        return post_behind_asked(base, link, transfer);
+        return post_behind_requests(base, link, transfer);
     result = post_direct(base, link, transfer);
     if (result != NOT_DIRECT)
         return result;
     /* The run before this one is over: it has brought its change. */
-    link->reachable = 0;
+    link->direct_count = 0;
     return shm_request_post(base, link, transfer);
 }
 
 /* ------------------------------------------------------------------------------------- what has not left whole */
 
-static int work_direct(struct shm_link *link, struct ofp_pending *pending)
+static int progress_direct_operation(struct shm_link *link, struct ofp_pending *pending)
 {
     const struct ofp_transfer *transfer = &pending->transfer;
     uint64_t *moved = &pending->provider_data[SHM_PENDING_OFFSET];
@@ -338,10 +338,10 @@ static int work_direct(struct shm_link *link, struct ofp_pending *pending)
 
     if (!link->up)
         return 0;
-    if (locate(link, transfer, &place))
-        result = visit_and_move(link, transfer, &place, *moved, length);
+    if (resolve_transfer(link, transfer, &place))
+        result = move_part_in_visit(link, transfer, &place, *moved, length);
     if (result == NOT_DIRECT) {
-        shm_request_rest(link, pending);
+        shm_request_resume(link, pending);
         return 1;
     }
     if (result == -EAGAIN)
@@ -349,42 +349,42 @@ static int work_direct(struct shm_link *link, struct ofp_pending *pending)
     *moved += length;
     if (!result && *moved < transfer->length)
         return 1;
-    shm_reach_end(link);
-    if (!result && wants_notice(link, transfer, &place.target))
+    shm_remote_end(link);
+    if (!result && needs_notice(link, transfer, &place.target))
         send_notice(link, transfer, &place.target);
     ofp_transfer_complete(pending, -result, 0);
     return 1;
 }
 
-int shm_reaching_work(struct shm_endpoint *endpoint)
+int shm_remotes_progress(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
     int events = 0;
 
-    OFP_LIST_EACH(node, following, &endpoint->reaching) {
-        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, reaching);
+    OFP_LIST_EACH(node, following, &endpoint->remotes) {
+        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, remotes);
 
-        if (link->reach->provider_data[SHM_PENDING_STATE] == SHM_PENDING_DIRECT)
-            events += work_direct(link, link->reach);
+        if (link->remote_operation->provider_data[SHM_PENDING_STATE] == SHM_PENDING_DIRECT)
+            events += progress_direct_operation(link, link->remote_operation);
         else
-            events += shm_request_work(link, link->reach);
+            events += shm_request_progress(link, link->remote_operation);
     }
-    if (ofp_list_empty(&endpoint->reaching))
-        endpoint->work &= ~(uint32_t)SHM_WORK_REACHING;
+    if (ofp_list_empty(&endpoint->remotes))
+        endpoint->work &= ~(uint32_t)SHM_WORK_REMOTE;
     return events;
 }
 
-bool shm_reaching_can_move(struct shm_endpoint *endpoint)
+bool shm_remotes_can_move(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &endpoint->reaching) {
-        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, reaching);
-        const struct ofp_pending *pending = link->reach;
+    OFP_LIST_EACH(node, following, &endpoint->remotes) {
+        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, remotes);
+        const struct ofp_pending *pending = link->remote_operation;
 
         if (link->up && (pending->provider_data[SHM_PENDING_STATE] == SHM_PENDING_DIRECT ||
                          pending->provider_data[SHM_PENDING_ERROR] ||
-                         (shm_ring_has_room(&link->ring) && shm_bounce_would_have(link))))
+                         (shm_ring_has_space(&link->ring) && shm_bounce_collect(link))))
             return true;
     }
     return false;

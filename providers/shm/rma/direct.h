@@ -4,11 +4,11 @@
 
 #include "shm.h"
 
-int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer);
+int shm_remote_post(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer);
 /* One step of every operation that has not left whole. Returns events handled. */
-int shm_reaching_work(struct shm_endpoint *endpoint);
+int shm_remotes_progress(struct shm_endpoint *endpoint);
 /* Whether one of them could go on now. */
-bool shm_reaching_can_move(struct shm_endpoint *endpoint);
+bool shm_remotes_can_move(struct shm_endpoint *endpoint);
 bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content);
 
 #endif

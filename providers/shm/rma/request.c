@@ -14,7 +14,7 @@
 #include "ofipy/iov.h"
 
 /* Where the payload of a part begins: on a line of its own. */
-static uint32_t payload_of(uint32_t piece_count)
+static uint32_t compute_payload_offset(uint32_t piece_count)
 {
     size_t header = sizeof(struct shm_request) + piece_count * sizeof(struct shm_remote_piece);
 
@@ -22,9 +22,9 @@ static uint32_t payload_of(uint32_t piece_count)
 }
 
 /* How much of an operation one part takes: whole elements, whatever their type. */
-static uint64_t room_for(const struct shm_endpoint *endpoint, const struct ofp_transfer *transfer)
+static uint64_t compute_part_limit(const struct shm_endpoint *endpoint, const struct ofp_transfer *transfer)
 {
-    uint64_t room = endpoint->segment.bounce_size - payload_of(transfer->remote_count);
+    uint64_t room = endpoint->segment.bounce_size - compute_payload_offset(transfer->remote_count);
 
     if (ofp_operation_is(transfer->op->op, OFP_COMPARES))
         room /= 2;
@@ -37,7 +37,7 @@ static void fill_part(struct shm_request *request, const struct ofp_transfer *tr
                       uint32_t length)
 {
     const struct ofp_operation *op = transfer->op;
-    char *payload = (char *)request + payload_of(transfer->remote_count);
+    char *payload = (char *)request + compute_payload_offset(transfer->remote_count);
 
     *request = (struct shm_request){.offset = offset,
                                     .length = length,
@@ -46,7 +46,7 @@ static void fill_part(struct shm_request *request, const struct ofp_transfer *tr
                                     .atomic_op = op->atomic_op,
                                     .datatype = op->datatype};
     for (uint32_t i = 0; i < transfer->remote_count; i++)
-        shm_request_pieces(request)[i] =
+        shm_pieces_of(request)[i] =
             (struct shm_remote_piece){transfer->remote[i].offset, transfer->remote[i].length, transfer->remote[i].key};
     if (!(ofp_operation_remote_access(op->op, op->atomic_op) & OFP_ACCESS_REMOTE_WRITE))
         return;
@@ -60,29 +60,29 @@ static int send_part(struct shm_link *link, struct ofp_pending *pending)
 {
     struct shm_endpoint *endpoint = link->endpoint;
     const struct ofp_transfer *transfer = &pending->transfer;
-    uint64_t *sent = &pending->provider_data[SHM_PENDING_OFFSET], room = room_for(endpoint, transfer), state;
+    uint64_t *sent = &pending->provider_data[SHM_PENDING_OFFSET], room = compute_part_limit(endpoint, transfer), state;
     uint32_t length = (uint32_t)(transfer->length - *sent < room ? transfer->length - *sent : room);
     struct shm_bounce_buffer *buffer;
     struct shm_slot *slot;
     int index;
 
-    if (!shm_ring_has_room(&link->ring))
+    if (!shm_ring_has_space(&link->ring))
         return -EAGAIN;
-    index = shm_bounce_take(link, true);
+    index = shm_bounce_allocate(link, true);
     if (index < 0)
         return index;
-    fill_part((struct shm_request *)(void *)shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer, *sent,
+    fill_part((struct shm_request *)(void *)shm_bounce_resolve(&endpoint->segment, (uint32_t)index), transfer, *sent,
               length);
     slot = shm_ring_claim(&link->ring, link->number_there, &state);
     if (!slot) {
-        shm_bounce_give(endpoint, (uint32_t)index);
+        shm_bounce_free(endpoint, (uint32_t)index);
         return -EAGAIN;
     }
     buffer = &endpoint->bounce.buffers[index];
     buffer->pending = pending->id;
     buffer->offset = *sent;
     buffer->length = length;
-    buffer->payload = payload_of(transfer->remote_count);
+    buffer->payload = compute_payload_offset(transfer->remote_count);
     *sent += length;
     pending->provider_data[SHM_PENDING_PARTS]++;
     slot->content.kind = SHM_REMOTE;
@@ -91,7 +91,7 @@ static int send_part(struct shm_link *link, struct ofp_pending *pending)
     slot->content.length = buffer->payload + length * (ofp_operation_is(transfer->op->op, OFP_COMPARES) ? 2 : 1);
     slot->content.data = transfer->op->data;
     slot->content.bounce = (struct shm_bounce_fields){.index = (uint32_t)index, .generation = buffer->generation};
-    shm_publish(link, slot, state);
+    shm_slot_publish(link, slot, state);
     OFP_SHM_STEP(request_sent);
     return 0;
 }
@@ -111,7 +111,7 @@ static bool send_parts(struct shm_link *link, struct ofp_pending *pending)
     return !result;
 }
 
-static void finish(struct shm_link *link, struct ofp_pending *pending)
+static void complete_request(struct shm_link *link, struct ofp_pending *pending)
 {
     uint64_t packed = pending->provider_data[SHM_PENDING_ERROR];
 
@@ -127,34 +127,34 @@ int shm_request_post(struct ofp_endpoint *base, struct shm_link *link, const str
 
     if (!pending)
         return -EAGAIN;
-    shm_reach_begin(link, pending);
-    shm_request_rest(link, pending);
+    shm_remote_start(link, pending);
+    shm_request_resume(link, pending);
     if (send_parts(link, pending))
-        shm_reach_end(link);
+        shm_remote_end(link);
     return OFP_POST_PENDING;
 }
 
-void shm_request_rest(struct shm_link *link, struct ofp_pending *pending)
+void shm_request_resume(struct shm_link *link, struct ofp_pending *pending)
 {
-    pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_ASKED;
+    pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_REQUESTED;
     link->unanswered++;
 }
 
-int shm_request_work(struct shm_link *link, struct ofp_pending *pending)
+int shm_request_progress(struct shm_link *link, struct ofp_pending *pending)
 {
     uint64_t sent = pending->provider_data[SHM_PENDING_OFFSET];
 
     if (!send_parts(link, pending))
         return pending->provider_data[SHM_PENDING_OFFSET] != sent;
-    shm_reach_end(link);
+    shm_remote_end(link);
     if (!pending->provider_data[SHM_PENDING_PARTS])
-        finish(link, pending);
+        complete_request(link, pending);
     return 1;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- answers */
 
-static void take_results(const struct ofp_transfer *transfer, const struct shm_bounce_buffer *buffer,
+static void copy_results(const struct ofp_transfer *transfer, const struct shm_bounce_buffer *buffer,
                          const char *payload)
 {
     if (transfer->op->op == OFP_READ)
@@ -171,18 +171,18 @@ bool shm_answer_arrived(struct shm_link *link, const struct shm_content *content
     struct shm_bounce_buffer *buffer = index < endpoint->segment.bounce_count ? &endpoint->bounce.buffers[index] : NULL;
     struct ofp_pending *pending;
 
-    if (!buffer || buffer->holder != link || !buffer->pending || buffer->generation != (uint32_t)fields->receive)
+    if (!buffer || buffer->user != link || !buffer->pending || buffer->generation != (uint32_t)fields->receive)
         return false;
     pending = ofp_pending_find(link->peer, buffer->pending);
     if (!pending)
         return false;
     if (fields->error <= 0)
-        take_results(&pending->transfer, buffer, shm_bounce_memory(&endpoint->segment, index) + buffer->payload);
+        copy_results(&pending->transfer, buffer, shm_bounce_resolve(&endpoint->segment, index) + buffer->payload);
     else if (!pending->provider_data[SHM_PENDING_ERROR])
         pending->provider_data[SHM_PENDING_ERROR] =
             (uint64_t)(uint32_t)fields->provider_error << 32 | (uint32_t)fields->error;
-    shm_bounce_give(endpoint, index);
-    if (--pending->provider_data[SHM_PENDING_PARTS] == 0 && link->reach != pending)
-        finish(link, pending);
+    shm_bounce_free(endpoint, index);
+    if (--pending->provider_data[SHM_PENDING_PARTS] == 0 && link->remote_operation != pending)
+        complete_request(link, pending);
     return true;
 }

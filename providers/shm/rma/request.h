@@ -6,8 +6,8 @@
 
 int shm_request_post(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer);
 /* Ask for what is left of an operation that was begun otherwise. */
-void shm_request_rest(struct shm_link *link, struct ofp_pending *pending);
-int shm_request_work(struct shm_link *link, struct ofp_pending *pending);
+void shm_request_resume(struct shm_link *link, struct ofp_pending *pending);
+int shm_request_progress(struct shm_link *link, struct ofp_pending *pending);
 bool shm_answer_arrived(struct shm_link *link, const struct shm_content *content);
 
 #endif

@@ -30,7 +30,7 @@ static bool read_part(struct shm_link *link, const struct shm_content *content, 
 
     if (!shm_bounce_is_valid(link, &content->bounce, content->length) || content->length < sizeof(*request))
         return false;
-    shared = (struct shm_request *)(void *)shm_bounce_memory(&link->segment, content->bounce.index);
+    shared = (struct shm_request *)(void *)shm_bounce_resolve(&link->segment, content->bounce.index);
     memcpy(request, shared, sizeof(*request));
     if (request->piece_count < 1 || request->piece_count > OFP_SEGMENT_LIMIT ||
         !ofp_operation_is(request->op, OFP_REMOTE))
@@ -40,8 +40,8 @@ static bool read_part(struct shm_link *link, const struct shm_content *content, 
     room = content->length < header ? 0 : content->length - header;
     if (content->length < header || request->length > (ofp_operation_is(request->op, OFP_COMPARES) ? room / 2 : room))
         return false;
-    memcpy(part->pieces, shm_request_pieces(shared), request->piece_count * sizeof(part->pieces[0]));
-    part->payload = shm_bounce_memory(&link->segment, content->bounce.index) + header;
+    memcpy(part->pieces, shm_pieces_of(shared), request->piece_count * sizeof(part->pieces[0]));
+    part->payload = shm_bounce_resolve(&link->segment, content->bounce.index) + header;
     part->total = 0;
     for (uint32_t i = 0; i < request->piece_count; i++) {
         if (part->pieces[i].length > UINT64_MAX - part->total)
@@ -95,24 +95,24 @@ static int serve_pieces(const struct part *part, const struct ofp_remote_access 
 }
 
 /* 0 or why it is refused. `region`: the first one, for the event. */
-static int serve(struct shm_endpoint *endpoint, const struct part *part, struct ofp_region **region)
+static int serve_part(struct shm_endpoint *endpoint, const struct part *part, struct ofp_region **region)
 {
     const struct shm_request *request = &part->request;
     struct ofp_remote_access accesses[OFP_SEGMENT_LIMIT];
-    uint32_t rights = ofp_operation_remote_access(request->op, request->atomic_op), held = 0;
+    uint32_t rights = ofp_operation_remote_access(request->op, request->atomic_op), count = 0;
     int result = 0;
 
-    while (!result && held < request->piece_count) {
-        const struct shm_remote_piece *piece = &part->pieces[held];
+    while (!result && count < request->piece_count) {
+        const struct shm_remote_piece *piece = &part->pieces[count];
 
-        result = ofp_remote_access(endpoint->base, piece->key, piece->offset, piece->length, rights, &accesses[held]);
-        held += !result;
+        result = ofp_remote_access(endpoint->base, piece->key, piece->offset, piece->length, rights, &accesses[count]);
+        count += !result;
     }
     if (!result)
         result = serve_pieces(part, accesses);
     if (!result)
         *region = accesses[0].region;
-    for (uint32_t i = 0; i < held; i++)
+    for (uint32_t i = 0; i < count; i++)
         shm_core->remote_release(&accesses[i]);
     return result;
 }
@@ -125,7 +125,7 @@ bool shm_request_arrived(struct shm_link *link, const struct shm_content *conten
 
     if (!read_part(link, content, &part))
         return false;
-    result = serve(link->endpoint, &part, &region);
+    result = serve_part(link->endpoint, &part, &region);
     OFP_SHM_STEP(request_served);
     if (!result && content->flags & SHM_LAST)
         ofp_remote_event(link->endpoint->base, link->peer, region,

@@ -8,14 +8,14 @@
  * somebody, or is still written by a process that is held up, so the segment is given up for a fresh one, which peers get when
  * they meet this endpoint anew.
  */
-#include "connection/mend.h"
+#include "connection/repair.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/address.h"
-#include "base/draw.h"
+#include "base/random.h"
 #include "connection/lifecycle.h"
 #include "link/bounce.h"
 #include "link/control.h"
@@ -25,7 +25,7 @@
 #include "memory/segment.h"
 
 #define VISITOR_PATIENCE UINT64_C(2000000000)
-#define RENEW_AGAIN UINT64_C(1000000000)
+#define REPLACE_PAUSE UINT64_C(1000000000)
 /* No hint falls so far back, and one that has is soon taken for one ahead. */
 #define LAG_LIMIT (INT64_C(1) << 32)
 
@@ -35,29 +35,29 @@
  * A peer that reads its ring is not between a claim and its publishing, since both happen within one call into its domain. So
  * once it has freed a slot of ours, it holds none that was claimed before.
  */
-static void ask_owner(struct shm_endpoint *endpoint, struct shm_link *link)
+static void probe_slot_owner(struct shm_endpoint *endpoint, struct shm_link *link)
 {
-    struct shm_slot *slot = shm_ring_claim(&link->ring, link->number_there, &endpoint->suspect_asked_state);
+    struct shm_slot *slot = shm_ring_claim(&link->ring, link->number_there, &endpoint->suspect_probe_state);
 
     if (!slot)
         return;
     slot->content.kind = SHM_NOTHING;
-    shm_publish(link, slot, endpoint->suspect_asked_state);
-    endpoint->suspect_asked = slot;
+    shm_slot_publish(link, slot, endpoint->suspect_probe_state);
+    endpoint->suspect_probe = slot;
 }
 
 /* And has not published meanwhile, which it did before (acquire pairs with its shm_ring_free). */
-static bool owner_has_read(const struct shm_endpoint *endpoint)
+static bool has_owner_read(const struct shm_endpoint *endpoint)
 {
-    return endpoint->suspect_asked &&
-           ofp_load_acquire(&endpoint->suspect_asked->state) != endpoint->suspect_asked_state &&
+    return endpoint->suspect_probe &&
+           ofp_load_acquire(&endpoint->suspect_probe->state) != endpoint->suspect_probe_state &&
            shm_ring_peek(&endpoint->ring, endpoint->head) == endpoint->suspect_state;
 }
 
 /* The slot at the head stays claimed. What is wrong with that; NULL: nothing yet. */
-static const char *suspect(struct shm_endpoint *endpoint, uint64_t state)
+static const char *check_claimed_slot(struct shm_endpoint *endpoint, uint64_t state)
 {
-    struct shm_link *link = shm_link_find(endpoint, shm_state_owner(state));
+    struct shm_link *link = shm_link_find(endpoint, shm_slot_owner_of(state));
     uint64_t now = shm_core->now();
 
     /* Skipped soon: lifecycle.c. */
@@ -67,60 +67,60 @@ static const char *suspect(struct shm_endpoint *endpoint, uint64_t state)
         endpoint->suspect = endpoint->head + 1;
         endpoint->suspect_state = state;
         endpoint->suspect_since = now;
-        endpoint->suspect_asked = NULL;
+        endpoint->suspect_probe = NULL;
     }
     if (!link || !link->process)
         return now - endpoint->suspect_since > SHM_SUSPICION ? "a slot is claimed by nobody known" : NULL;
     /* All endpoints of our domain share the lock that we hold. */
-    if (link->process == &endpoint->domain->self || owner_has_read(endpoint))
+    if (link->process == &endpoint->domain->self || has_owner_read(endpoint))
         return "a slot is claimed in the name of a peer that does not hold it";
-    if (!endpoint->suspect_asked && link->up)
-        ask_owner(endpoint, link);
+    if (!endpoint->suspect_probe && link->up)
+        probe_slot_owner(endpoint, link);
     return now - endpoint->suspect_since > SHM_CLAIM_PATIENCE ? "a slot was claimed and is not filled" : NULL;
 }
 
 static const char impossible[] = "the state of a slot is none that there can be";
 
 /* Of a position that is the next for its slot. */
-static bool state_is_possible(const struct shm_ring *ring, uint64_t position)
+static bool is_state_possible(const struct shm_ring *ring, uint64_t position)
 {
     uint64_t state = shm_ring_peek(ring, position);
 
-    return state == shm_state(position >> ring->shift, 0, SHM_FREE) || shm_ring_is_claimed(ring, position, state) ||
-           shm_ring_is_ready(ring, position, state);
+    return state == shm_state_build(position >> ring->shift, 0, SHM_FREE) ||
+           shm_ring_is_claimed(ring, position, state) || shm_ring_is_ready(ring, position, state);
 }
 
-bool shm_head_mend(struct shm_endpoint *endpoint)
+bool shm_head_repair(struct shm_endpoint *endpoint)
 {
     uint64_t lap = endpoint->head >> endpoint->ring.shift, state = shm_ring_peek(&endpoint->ring, endpoint->head);
     const char *damage = impossible;
 
-    if (state == shm_state(lap, 0, SHM_FREE) || shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
+    if (state == shm_state_build(lap, 0, SHM_FREE) || shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
         return true;
     if (shm_ring_is_claimed(&endpoint->ring, endpoint->head, state))
-        damage = suspect(endpoint, state);
+        damage = check_claimed_slot(endpoint, state);
     if (damage)
-        shm_segment_renew(endpoint, damage);
+        shm_segment_replace(endpoint, damage);
     return false;
 }
 
 /* The others: nobody gets past one that is damaged, from whatever side. Many lines, so not at every look. */
-static const char *look_at_slots(struct shm_endpoint *endpoint)
+static const char *check_slots(struct shm_endpoint *endpoint)
 {
     uint64_t now = shm_core->now();
 
-    if (now - endpoint->slots_seen < SHM_LOOK_PAUSE)
+    if (now - endpoint->slots_checked < SHM_LOOK_PAUSE)
         return NULL;
-    endpoint->slots_seen = now;
+    endpoint->slots_checked = now;
     for (uint64_t i = 0; i < UINT64_C(1) << endpoint->ring.shift; i++)
-        if (!state_is_possible(&endpoint->ring, endpoint->head + i))
+        if (!is_state_possible(&endpoint->ring, endpoint->head + i))
             return impossible;
     return NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------- the header */
 
-uint64_t shm_own_status(const struct shm_endpoint *endpoint)
+uint64_t shm_status_compute(const struct shm_endpoint *endpoint)
 {
     return (endpoint->base->remote_events ? SHM_EVENTS : 0) | (endpoint->work & SHM_WORK_ANNOUNCE ? SHM_ANNOUNCE : 0);
 }
@@ -129,17 +129,17 @@ uint64_t shm_own_status(const struct shm_endpoint *endpoint)
  * A hint ahead of the first free position makes senders believe that the ring is full, or leaves a hole that stops us. Before
  * anybody has claimed a slot by it, it is enough to put it right.
  */
-static const char *mend_tail(struct shm_endpoint *endpoint)
+static const char *repair_tail(struct shm_endpoint *endpoint)
 {
     const struct shm_ring *ring = &endpoint->ring;
-    uint64_t tail = ofp_load_acquire(&ring->header->tail), end = shm_ring_end(ring, endpoint->head);
+    uint64_t tail = ofp_load_acquire(&ring->header->tail), end = shm_ring_find_end(ring, endpoint->head);
     /* As senders compare: laps have 32 bits. */
     int64_t ahead = (int64_t)((tail - end) << (32 - ring->shift)) >> (32 - ring->shift);
 
     if (ahead <= 0 && ahead > -LAG_LIMIT)
         return NULL;
     for (uint64_t position = end; ahead > 0 && position != endpoint->head + (UINT64_C(1) << ring->shift); position++)
-        if (shm_ring_is_taken(ring, position))
+        if (shm_ring_is_occupied(ring, position))
             return "slots behind a free one are taken";
     endpoint->protocol_errors++;
     /* Who has read it and claims only now leaves a hole, which the next look finds. */
@@ -152,30 +152,30 @@ static const char *mend_tail(struct shm_endpoint *endpoint)
     return NULL;
 }
 
-void shm_segment_mend(struct shm_endpoint *endpoint)
+void shm_segment_repair(struct shm_endpoint *endpoint)
 {
     uint64_t status = ofp_load_relaxed(&endpoint->ring.header->status);
     const char *damage;
 
     if (!shm_segment_is_whole(&endpoint->segment))
         damage = "the head of its segment was overwritten";
-    else if ((status & ~SHM_SLEEPING) != shm_own_status(endpoint))
+    else if ((status & ~SHM_SLEEPING) != shm_status_compute(endpoint))
         damage = "its status word was overwritten";
-    else if (!shm_head_mend(endpoint))
+    else if (!shm_head_repair(endpoint))
         return;
     else
-        damage = look_at_slots(endpoint);
+        damage = check_slots(endpoint);
     if (!damage)
-        damage = mend_tail(endpoint);
+        damage = repair_tail(endpoint);
     if (damage)
-        shm_segment_renew(endpoint, damage);
+        shm_segment_replace(endpoint, damage);
     else
-        shm_bounce_mend(endpoint);
+        shm_bounce_repair(endpoint);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- missing slots */
 
-void shm_probe_all(struct shm_endpoint *endpoint)
+void shm_links_probe(struct shm_endpoint *endpoint)
 {
     endpoint->work &= ~(uint32_t)SHM_WORK_PROBE;
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
@@ -184,7 +184,7 @@ void shm_probe_all(struct shm_endpoint *endpoint)
         /* An answer that has yet to be read comes behind whatever is missing now. */
         if (!link || !link->up || link->probe)
             continue;
-        link->probe = shm_draw();
+        link->probe = shm_random_read();
         shm_control_send(link, SHM_PROBE, 0, &(struct shm_control_fields){.id = link->probe});
     }
 }
@@ -199,15 +199,15 @@ void shm_probe_failed(struct shm_link *link)
     shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
     snprintf(text, sizeof(text), "slots that %s filled were overwritten by another process", address);
     shm_core->log(OFP_LOG_WARNING, SHM_NAME, "endpoint %u: %s: it is met anew", link->endpoint->base->id, text);
-    shm_link_lose(link, ECONNRESET, false, text);
+    shm_link_mark_lost(link, ECONNRESET, false, text);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- renewal */
 
 /* The fresh segment takes the place of the one that was given up. Nobody has links to it, but those that say farewell. */
-static void take_segment(struct shm_endpoint *endpoint, const struct shm_segment *fresh, int fd)
+static void store_fresh_segment(struct shm_endpoint *endpoint, const struct shm_segment *fresh, int fd)
 {
-    shm_bounce_renew(endpoint);
+    shm_bounce_clear(endpoint);
     shm_segment_unmap(&endpoint->segment);
     close(endpoint->segment_fd);
     endpoint->segment = *fresh;
@@ -217,10 +217,10 @@ static void take_segment(struct shm_endpoint *endpoint, const struct shm_segment
     endpoint->stalled = false;
     memset(endpoint->retired_at, 0, endpoint->link_capacity * sizeof(*endpoint->retired_at));
     endpoint->suspect = 0;
-    ofp_publish(&endpoint->ring.header->status, shm_own_status(endpoint) | (endpoint->armed ? SHM_SLEEPING : 0));
+    ofp_publish(&endpoint->ring.header->status, shm_status_compute(endpoint) | (endpoint->armed ? SHM_SLEEPING : 0));
 }
 
-void shm_segment_renew(struct shm_endpoint *endpoint, const char *why)
+void shm_segment_replace(struct shm_endpoint *endpoint, const char *why)
 {
     const struct shm_segment *old = &endpoint->segment;
     uint64_t now = shm_core->now();
@@ -228,14 +228,14 @@ void shm_segment_renew(struct shm_endpoint *endpoint, const char *why)
     struct shm_segment fresh;
     int fd;
 
-    if (now < endpoint->renew_again)
+    if (now < endpoint->replace_again)
         return;
     endpoint->protocol_errors++;
     if (shm_segment_create(&fresh, old->slot_shift, old->bounce_size, old->bounce_count, old->incarnation,
                            old->identity, &fd, text, sizeof(text)) != 0) {
         shm_core->log(OFP_LOG_ERROR, SHM_NAME, "endpoint %u is out of reach: %s, and there is no other: %s",
                       endpoint->base->id, why, text);
-        endpoint->renew_again = now + RENEW_AGAIN;
+        endpoint->replace_again = now + REPLACE_PAUSE;
         return;
     }
     shm_core->log(
@@ -243,12 +243,12 @@ void shm_segment_renew(struct shm_endpoint *endpoint, const char *why)
         "endpoint %u: %s; a process that has its memory mapped writes where it should not. The endpoint goes on "
         "with fresh memory, and peers meet it anew",
         endpoint->base->id, why);
-    endpoint->upper->ring_ends(endpoint);
+    endpoint->upper->drain_ring(endpoint);
     /* As when an endpoint closes: who reads or writes our memory looks at it when done, or before. */
     ofp_publish(&endpoint->ring.header->status, SHM_CLOSING | SHM_RENEWED);
     shm_visitors_wait(endpoint, now + VISITOR_PATIENCE);
-    shm_links_part(endpoint);
+    shm_links_disconnect(endpoint);
     ofp_publish(&endpoint->ring.header->status, SHM_CLOSING | SHM_RENEWED | SHM_CLOSED);
-    take_segment(endpoint, &fresh, fd);
-    shm_links_call_again(endpoint);
+    store_fresh_segment(endpoint, &fresh, fd);
+    shm_links_connect_again(endpoint);
 }

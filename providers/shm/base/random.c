@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/random.h"
+
+#include <sys/random.h>
+
+#include "base/core.h"
+
+uint64_t shm_random_read(void)
+{
+    uint64_t number = 0;
+
+    /* So few bytes are never cut short; without a source of them the clock will do. */
+    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+        number = shm_core->now();
+    return number ? number : 1;
+}
