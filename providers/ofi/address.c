@@ -12,14 +12,14 @@
 
 /* ---------------------------------------------------------------------------------------------- numbers and peers */
 
-static uint32_t slot_of(const struct bridge_endpoint *endpoint, uint64_t address)
+static uint32_t compute_slot(const struct bridge_endpoint *endpoint, uint64_t address)
 {
     return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (endpoint->source_capacity - 1);
 }
 
-static void enter(struct bridge_endpoint *endpoint, uint64_t address, struct ofp_peer *peer)
+static void insert_source(struct bridge_endpoint *endpoint, uint64_t address, struct ofp_peer *peer)
 {
-    uint32_t slot = slot_of(endpoint, address);
+    uint32_t slot = compute_slot(endpoint, address);
 
     while (endpoint->sources[slot].peer)
         slot = (slot + 1) & (endpoint->source_capacity - 1);
@@ -27,7 +27,7 @@ static void enter(struct bridge_endpoint *endpoint, uint64_t address, struct ofp
 }
 
 /* Room for one more with half the slots free. */
-static int reserve(struct bridge_endpoint *endpoint)
+static int grow_sources(struct bridge_endpoint *endpoint)
 {
     uint32_t old_capacity = endpoint->source_capacity;
     struct bridge_source *old = endpoint->sources, *sources;
@@ -41,16 +41,16 @@ static int reserve(struct bridge_endpoint *endpoint)
     endpoint->source_capacity = old_capacity ? old_capacity * 2 : 16;
     for (uint32_t i = 0; i < old_capacity; i++)
         if (old[i].peer)
-            enter(endpoint, old[i].address, old[i].peer);
+            insert_source(endpoint, old[i].address, old[i].peer);
     free(old);
     return 0;
 }
 
-static struct bridge_source *find(const struct bridge_endpoint *endpoint, uint64_t address)
+static struct bridge_source *find_source(const struct bridge_endpoint *endpoint, uint64_t address)
 {
     if (!endpoint->source_capacity)
         return NULL;
-    for (uint32_t slot = slot_of(endpoint, address); endpoint->sources[slot].peer;
+    for (uint32_t slot = compute_slot(endpoint, address); endpoint->sources[slot].peer;
          slot = (slot + 1) & (endpoint->source_capacity - 1))
         if (endpoint->sources[slot].address == address)
             return &endpoint->sources[slot];
@@ -58,7 +58,7 @@ static struct bridge_source *find(const struct bridge_endpoint *endpoint, uint64
 }
 
 /* Entries behind the freed slot move up, so that no search stops early. The last to go takes the table along. */
-static void leave(struct bridge_endpoint *endpoint, struct bridge_source *source)
+static void remove_source(struct bridge_endpoint *endpoint, struct bridge_source *source)
 {
     uint32_t mask = endpoint->source_capacity - 1;
 
@@ -68,7 +68,7 @@ static void leave(struct bridge_endpoint *endpoint, struct bridge_source *source
         struct bridge_source moved = endpoint->sources[slot];
 
         endpoint->sources[slot].peer = NULL;
-        enter(endpoint, moved.address, moved.peer);
+        insert_source(endpoint, moved.address, moved.peer);
     }
     if (--endpoint->source_count == 0) {
         free(endpoint->sources);
@@ -79,7 +79,7 @@ static void leave(struct bridge_endpoint *endpoint, struct bridge_source *source
 
 struct ofp_peer *bridge_peer_find(const struct bridge_endpoint *endpoint, uint64_t address)
 {
-    const struct bridge_source *source = address == LF_ADDR_NOTAVAIL ? NULL : find(endpoint, address);
+    const struct bridge_source *source = address == LF_ADDR_NOTAVAIL ? NULL : find_source(endpoint, address);
 
     return source ? source->peer : NULL;
 }
@@ -89,21 +89,21 @@ int bridge_peer_open(struct ofp_peer *peer)
     struct bridge_endpoint *endpoint = bridge_endpoint_of(peer->endpoint);
     struct bridge_peer *self = bridge_peer_of(peer);
     struct bridge_source *earlier;
-    int result = reserve(endpoint);
+    int result = grow_sources(endpoint);
 
     if (result)
         return result;
     result = endpoint->av->ops->insert(endpoint->av, peer->address, 1, &self->address, 0, NULL);
     if (result != 1)
-        return result < 0 ? -bridge_error(result) : -EINVAL;
+        return result < 0 ? -bridge_error_convert(result) : -EINVAL;
     self->known = true;
     /* The object of an address that was removed and came back lives on: its place is the new one's. */
-    earlier = find(endpoint, self->address);
+    earlier = find_source(endpoint, self->address);
     if (earlier) {
         earlier->peer = peer;
         return 0;
     }
-    enter(endpoint, self->address, peer);
+    insert_source(endpoint, self->address, peer);
     endpoint->source_count++;
     return 0;
 }
@@ -133,11 +133,11 @@ void bridge_peer_close(struct ofp_peer *peer)
 {
     struct bridge_endpoint *endpoint = bridge_endpoint_of(peer->endpoint);
     struct bridge_peer *self = bridge_peer_of(peer);
-    struct bridge_source *source = find(endpoint, self->address);
+    struct bridge_source *source = find_source(endpoint, self->address);
 
     if (!source || source->peer != peer)
         return;
-    leave(endpoint, source);
+    remove_source(endpoint, source);
     if (endpoint->av)
         endpoint->av->ops->remove(endpoint->av, &self->address, 1, 0);
 }
@@ -146,12 +146,12 @@ void bridge_peer_close(struct ofp_peer *peer)
 
 static int copy_address(const void *from, size_t from_length, void *address, size_t *length)
 {
-    size_t room = *length;
+    size_t space = *length;
 
     if (!from)
         return -EHOSTUNREACH;
     *length = from_length;
-    if (from_length > room)
+    if (from_length > space)
         return -OFP_ETOOSMALL;
     memcpy(address, from, from_length);
     return 0;
@@ -180,8 +180,8 @@ static bool is_this_host(const char *node)
 }
 
 /* On this host a peer that was opened with the same service listens where this info's own endpoints would. */
-static int resolve_here(const struct bridge_library *library, const struct ofp_info *info, const char *service,
-                        void *address, size_t *length)
+static int resolve_own_host(const struct bridge_library *library, const struct ofp_info *info, const char *service,
+                            void *address, size_t *length)
 {
     char node[INET6_ADDRSTRLEN];
     struct lf_info *found;
@@ -190,7 +190,7 @@ static int resolve_here(const struct bridge_library *library, const struct ofp_i
 
     if (error)
         return error;
-    named = bridge_own_node(found, node, sizeof(node));
+    named = bridge_node_format_own(found, node, sizeof(node));
     library->freeinfo(found);
     error = bridge_info_find(library, info, named ? node : NULL, service, LF_GETINFO_SOURCE, &found);
     if (error)
@@ -200,11 +200,11 @@ static int resolve_here(const struct bridge_library *library, const struct ofp_i
     return error;
 }
 
-static int resolve_there(const struct bridge_library *library, const struct ofp_info *info, const char *node,
-                         const char *service, void *address, size_t *length)
+static int resolve_remote_host(const struct bridge_library *library, const struct ofp_info *info, const char *node,
+                               const char *service, void *address, size_t *length)
 {
     struct lf_info *found;
-    int error = bridge_info_towards(library, info, node, service, &found);
+    int error = bridge_info_find_remote(library, info, node, service, &found);
 
     if (error)
         return error;
@@ -227,8 +227,8 @@ int bridge_service_check(const struct ofp_info *info, const char *service, char 
     return -EINVAL;
 }
 
-int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
-                   char *text, size_t text_size)
+int bridge_address_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,
+                           size_t *length, char *text, size_t text_size)
 {
     const struct bridge_library *library = bridge_library_get(text, text_size);
     int error;
@@ -242,12 +242,12 @@ int bridge_resolve(const struct ofp_info *info, const char *node, const char *se
     if (error != -EAGAIN)
         return error;
     if (is_this_host(node))
-        error = resolve_here(library, info, service, address, length);
+        error = resolve_own_host(library, info, service, address, length);
     else if (info->address_format == OFP_ADDRESS_OPAQUE && !(info->caps & OFP_CAP_REMOTE_COMM) && !strchr(node, ':'))
         /* The library would take any name. One with a colon is no host's, but an address as it is written. */
         error = -EHOSTUNREACH;
     else
-        error = resolve_there(library, info, node, service, address, length);
+        error = resolve_remote_host(library, info, node, service, address, length);
     if (!error || error == -OFP_ETOOSMALL)
         return error;
     snprintf(text, text_size, "%s finds no way to %s, service %s: %s", info->provider, node ? node : "this host",
@@ -256,7 +256,7 @@ int bridge_resolve(const struct ofp_info *info, const char *node, const char *se
 }
 
 /* Both kinds of IP address are the same provider's. */
-sa_family_t bridge_ip_family(const struct ofp_info *info, const void *address, size_t length)
+sa_family_t bridge_address_find_family(const struct ofp_info *info, const void *address, size_t length)
 {
     sa_family_t family;
 
@@ -273,8 +273,9 @@ int bridge_address_check(const struct ofp_info *info, const void *address, size_
 {
     if (!info || !length)
         return -EINVAL;
-    return info->address_format == OFP_ADDRESS_OPAQUE || bridge_ip_family(info, address, length) != AF_UNSPEC ? 0
-                                                                                                              : -EINVAL;
+    return info->address_format == OFP_ADDRESS_OPAQUE || bridge_address_find_family(info, address, length) != AF_UNSPEC
+               ? 0
+               : -EINVAL;
 }
 
 /* Text as it is, as far as it is text; anything else in hexadecimal. */
@@ -304,7 +305,7 @@ int bridge_address_format(const struct ofp_info *info, const void *address, size
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
     char host[INET6_ADDRSTRLEN] = "";
-    sa_family_t family = bridge_ip_family(info, address, length);
+    sa_family_t family = bridge_address_find_family(info, address, length);
     int written;
 
     if (family == AF_INET) {

@@ -11,7 +11,7 @@ struct bridge_slab {
     struct bridge_block blocks[BLOCKS_PER_SLAB];
 };
 
-static bool grow(struct bridge_endpoint *endpoint)
+static bool add_slab(struct bridge_endpoint *endpoint)
 {
     struct bridge_slab *slab = calloc(1, sizeof(*slab));
 
@@ -26,18 +26,18 @@ static bool grow(struct bridge_endpoint *endpoint)
     return true;
 }
 
-struct bridge_block *bridge_block_take(struct bridge_endpoint *endpoint)
+struct bridge_block *bridge_block_allocate(struct bridge_endpoint *endpoint)
 {
     struct bridge_block *block;
 
-    if (!endpoint->free_blocks && !grow(endpoint))
+    if (!endpoint->free_blocks && !add_slab(endpoint))
         return NULL;
     block = endpoint->free_blocks;
     endpoint->free_blocks = block->next;
     return block;
 }
 
-void bridge_block_let_go(struct bridge_block *block)
+void bridge_block_release(struct bridge_block *block)
 {
     for (uint32_t i = 0; i < block->registered; i++)
         block->regions[i]->fid.ops->close(&block->regions[i]->fid);
@@ -47,20 +47,20 @@ void bridge_block_let_go(struct bridge_block *block)
     block->scattered = false;
 }
 
-static void clear(struct bridge_block *block)
+static void clear_block(struct bridge_block *block)
 {
-    bridge_block_let_go(block);
+    bridge_block_release(block);
     block->pending = NULL;
     block->peer = NULL;
     block->is_send = block->is_completed = false;
     block->sources = BRIDGE_NO_RECEIVE;
 }
 
-void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *block)
+void bridge_block_free(struct bridge_endpoint *endpoint, struct bridge_block *block)
 {
     if (block->sources != BRIDGE_NO_RECEIVE)
         endpoint->receives[block->tagged][block->sources]--;
-    clear(block);
+    clear_block(block);
     block->next = endpoint->free_blocks;
     endpoint->free_blocks = block;
 }
@@ -72,7 +72,7 @@ void bridge_slabs_free(struct bridge_slab *slabs)
 
         slabs = slab->next;
         for (int i = 0; i < BLOCKS_PER_SLAB; i++)
-            clear(&slab->blocks[i]);
+            clear_block(&slab->blocks[i]);
         free(slab);
     }
 }

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rooms.h"
+#include "buffers.h"
 #include "ofipy/iov.h"
 
 #define ENTRIES 16
 
-static struct ofp_message message_of(const struct ofp_pending *pending, struct ofp_peer *peer,
-                                     const struct lf_cq_entry *entry)
+static struct ofp_message build_message(const struct ofp_pending *pending, struct ofp_peer *peer,
+                                        const struct lf_cq_entry *entry)
 {
     bool tagged = ofp_operation_row(pending->operation.op)->channel == OFP_CHANNEL_TAGGED;
 
@@ -29,8 +29,8 @@ static struct ofp_message message_of(const struct ofp_pending *pending, struct o
 }
 
 /* The end of the operation behind a block; the block is free for the next before the core hears of it. */
-static void finish(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *source,
-                   const struct lf_cq_entry *entry, int error, int provider_error)
+static void complete_block(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *source,
+                           const struct lf_cq_entry *entry, int error, int provider_error)
 {
     struct ofp_peer *peer = block->peer;
     struct ofp_pending *pending = peer && block->pending ? ofp_pending_find(peer, block->id) : block->pending;
@@ -40,7 +40,7 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
         /* What was received in one piece goes to the pieces that the user gave. */
         ofp_iov_scatter(pending->transfer.iov, pending->transfer.iov_count, 0, block->copy,
                         is_send ? pending->transfer.length : entry->length);
-    bridge_block_give(self, block);
+    bridge_block_free(self, block);
     /* Undone since the connection is over: the core ends it, with the reason. */
     if (__builtin_expect(error == ECANCELED, 0) && self->connects) {
         self->flushed = true;
@@ -51,14 +51,14 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
         bridge_peer_of(peer)->sends--;
         bridge_peer_of(peer)->completed -= is_completed;
         bridge_peer_of(peer)->reached = !error;
-        bridge_peer_of(peer)->heard = bridge_peer_of(peer)->heard && !error;
+        bridge_peer_of(peer)->has_sent = bridge_peer_of(peer)->has_sent && !error;
     }
     if (!pending)
         return;
     if (is_send) {
         ofp_transfer_complete(pending, error, provider_error);
     } else {
-        struct ofp_message message = message_of(pending, source, entry);
+        struct ofp_message message = build_message(pending, source, entry);
         /* A receive of no bytes was posted with one. */
         bool truncated = !error && entry->length > pending->transfer.length && !(pending->operation.flags & OFP_PEEK);
         struct ofp_offloaded offloaded = {.error = truncated ? OFP_ETRUNC : error, .provider_error = provider_error};
@@ -79,25 +79,25 @@ static void report_remote(struct ofp_endpoint *endpoint, struct ofp_peer *source
     ofp_remote_event(endpoint, source, NULL, flags, entry->data, entry->length);
 }
 
-static void handle(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address, int error,
-                   int provider_error)
+static void handle_completion(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address, int error,
+                              int provider_error)
 {
     const uint64_t remote = LF_REMOTE_READ | LF_REMOTE_WRITE;
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = NULL;
 
-    if (__builtin_expect(self->rooms != NULL, 0) && bridge_is_room(self->rooms, entry->op_context)) {
-        bridge_room_arrived(endpoint, entry, address, error);
+    if (__builtin_expect(self->buffers != NULL, 0) && bridge_context_is_buffer(self->buffers, entry->op_context)) {
+        bridge_datagram_arrived(endpoint, entry, address, error);
         return;
     }
     if (entry->flags & (LF_RECV | remote) && endpoint->info->caps & OFP_CAP_SOURCE)
-        source = bridge_sender(endpoint, entry, address);
+        source = bridge_sender_resolve(endpoint, entry, address);
     if (__builtin_expect(entry->flags & remote && !error, 0)) {
         report_remote(endpoint, source, entry);
-        if (bridge_domain_of(endpoint->domain)->data_takes_receives && entry->op_context)
+        if (bridge_domain_of(endpoint->domain)->data_consumes_receives && entry->op_context)
             bridge_receive_start(endpoint, entry->op_context);
     } else if (entry->op_context) {
-        finish(self, entry->op_context, source, entry, error, provider_error);
+        complete_block(self, entry->op_context, source, entry, error, provider_error);
     } else if (error) {
         bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s: a short message was lost: %s", endpoint->info->provider,
                          bridge_domain_of(endpoint->domain)->library->strerror(error));
@@ -105,7 +105,7 @@ static void handle(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uin
 }
 
 /* What a device says has words of its own; a code that is the error's again says nothing more. */
-static int explained(const struct bridge_endpoint *self, const struct lf_cq_error *failure)
+static int resolve_provider_error(const struct bridge_endpoint *self, const struct lf_cq_error *failure)
 {
     char words[128] = "";
     const char *text;
@@ -133,15 +133,15 @@ static bool read_error(const struct ofp_endpoint *endpoint, struct bridge_event 
                   .data = failure.data,
                   .tag = failure.tag},
         .source = LF_ADDR_NOTAVAIL,
-        .error = bridge_error(failure.error),
-        .provider_error = explained(bridge_endpoint_of(endpoint), &failure),
+        .error = bridge_error_convert(failure.error),
+        .provider_error = resolve_provider_error(bridge_endpoint_of(endpoint), &failure),
     };
     return true;
 }
 
 /* At most ENTRIES. Those of a queue without tags are shorter, and read one by one; nor has it sources. */
-static ssize_t read_some(const struct bridge_endpoint *self, struct lf_cq_entry *entries, uint64_t *sources,
-                         size_t count)
+static ssize_t read_entries(const struct bridge_endpoint *self, struct lf_cq_entry *entries, uint64_t *sources,
+                            size_t count)
 {
     if (__builtin_expect(!self->connects, 1))
         return self->cq->ops->readfrom(self->cq, entries, count, sources);
@@ -151,7 +151,7 @@ static ssize_t read_some(const struct bridge_endpoint *self, struct lf_cq_entry 
 
 /* -------------------------------------------------------------------------------------------------------- deferring */
 
-static int handle_deferred(struct ofp_endpoint *endpoint)
+static int handle_deferred_events(struct ofp_endpoint *endpoint)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_event *events = self->deferred;
@@ -161,12 +161,12 @@ static int handle_deferred(struct ofp_endpoint *endpoint)
     self->deferred = NULL;
     self->deferred_count = self->deferred_capacity = 0;
     for (uint32_t i = 0; i < count; i++)
-        handle(endpoint, &events[i].entry, events[i].source, events[i].error, events[i].provider_error);
+        handle_completion(endpoint, &events[i].entry, events[i].source, events[i].error, events[i].provider_error);
     free(events);
     return (int)count;
 }
 
-static bool reserve(struct bridge_endpoint *self)
+static bool reserve_deferred_event(struct bridge_endpoint *self)
 {
     uint32_t capacity = self->deferred_capacity ? self->deferred_capacity * 2 : ENTRIES;
     struct bridge_event *events;
@@ -182,13 +182,13 @@ static bool reserve(struct bridge_endpoint *self)
 }
 
 /* Read one event. False: there is none. */
-static bool read_one(const struct ofp_endpoint *endpoint, struct bridge_event *event)
+static bool read_completion(const struct ofp_endpoint *endpoint, struct bridge_event *event)
 {
     ssize_t count;
 
     event->source = LF_ADDR_NOTAVAIL;
     event->error = event->provider_error = 0;
-    count = read_some(bridge_endpoint_of(endpoint), &event->entry, &event->source, 1);
+    count = read_entries(bridge_endpoint_of(endpoint), &event->entry, &event->source, 1);
     return count == 1 || (count == -LF_EAVAIL && read_error(endpoint, event));
 }
 
@@ -196,12 +196,12 @@ bool bridge_queue_is_empty(struct ofp_endpoint *endpoint)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
 
-    if (!self->deferred_count && reserve(self) && read_one(endpoint, self->deferred))
+    if (!self->deferred_count && reserve_deferred_event(self) && read_completion(endpoint, self->deferred))
         self->deferred_count = 1;
     return !self->deferred_count;
 }
 
-int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
+int bridge_receive_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_block *block = (struct bridge_block *)(uintptr_t)pending->provider_data[0];
@@ -211,9 +211,9 @@ int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
         return 0;
     if (self->ep->ops->cancel(&self->ep->fid, &block->context) != 0)
         return -ENOENT;
-    while (reserve(self) && read_one(endpoint, &event)) {
+    while (reserve_deferred_event(self) && read_completion(endpoint, &event)) {
         if (event.entry.op_context == block && event.error == ECANCELED) {
-            bridge_block_give(self, block);
+            bridge_block_free(self, block);
             return 0;
         }
         self->deferred[self->deferred_count++] = event;
@@ -225,7 +225,7 @@ void bridge_receive_failed(struct ofp_endpoint *endpoint, struct bridge_block *b
 {
     const struct lf_cq_entry none = {.op_context = block, .tag = block->pending->operation.tag};
 
-    finish(bridge_endpoint_of(endpoint), block, NULL, &none, error, 0);
+    complete_block(bridge_endpoint_of(endpoint), block, NULL, &none, error, 0);
 }
 
 void bridge_peek_read(struct ofp_endpoint *endpoint, const struct bridge_block *block)
@@ -233,9 +233,9 @@ void bridge_peek_read(struct ofp_endpoint *endpoint, const struct bridge_block *
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_event event;
 
-    while (reserve(self) && read_one(endpoint, &event)) {
+    while (reserve_deferred_event(self) && read_completion(endpoint, &event)) {
         if (event.entry.op_context == block) {
-            handle(endpoint, &event.entry, event.source, event.error, event.provider_error);
+            handle_completion(endpoint, &event.entry, event.source, event.error, event.provider_error);
             return;
         }
         self->deferred[self->deferred_count++] = event;
@@ -244,22 +244,22 @@ void bridge_peek_read(struct ofp_endpoint *endpoint, const struct bridge_block *
 
 /* --------------------------------------------------------------------------------------------------------- progress */
 
-int bridge_progress(struct ofp_endpoint *endpoint)
+int bridge_endpoint_progress(struct ofp_endpoint *endpoint)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
-    int handled = __builtin_expect(self->deferred_count, 0) ? handle_deferred(endpoint) : 0;
+    int handled = __builtin_expect(self->deferred_count, 0) ? handle_deferred_events(endpoint) : 0;
     struct lf_cq_entry entries[ENTRIES];
     uint64_t sources[ENTRIES];
     struct bridge_event failed;
-    ssize_t count = read_some(self, entries, sources, ENTRIES);
+    ssize_t count = read_entries(self, entries, sources, ENTRIES);
 
     if (__builtin_expect(count == -EAGAIN, 1))
         return handled;
     if (count == -LF_EAVAIL && read_error(endpoint, &failed)) {
-        handle(endpoint, &failed.entry, failed.source, failed.error, failed.provider_error);
+        handle_completion(endpoint, &failed.entry, failed.source, failed.error, failed.provider_error);
         return handled + 1;
     }
     for (ssize_t i = 0; i < count; i++)
-        handle(endpoint, &entries[i], sources[i], 0, 0);
+        handle_completion(endpoint, &entries[i], sources[i], 0, 0);
     return handled + (count > 0 ? (int)count : 0);
 }

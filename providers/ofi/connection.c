@@ -21,7 +21,7 @@
 /* An endpoint of type MSG. */
 struct bridge_msg {
     struct bridge_endpoint base; /* first; its `ep` is NULL before the request is accepted, too */
-    struct bridge_hearer hearer;
+    struct bridge_event_handler handler;
     struct ofp_endpoint *endpoint;
     struct bridge_request *request; /* owned until it is answered */
     struct ofp_peer *peer;          /* from connect or accept until its loss */
@@ -39,12 +39,12 @@ static inline struct bridge_msg *bridge_msg_of(const struct ofp_endpoint *endpoi
  * What a call has libfabric do may end any operation of the domain. Where its queues have no descriptors, who sleeps would not
  * hear of that.
  */
-static void have_called(const struct ofp_endpoint *endpoint)
+static void notify_sleepers(const struct ofp_endpoint *endpoint)
 {
-    bridge_bell_ring(bridge_domain_of(endpoint->domain)->events);
+    bridge_sleepers_notify(bridge_domain_of(endpoint->domain)->events);
 }
 
-static const struct bridge_library *library_of(const struct bridge_msg *msg)
+static const struct bridge_library *library_of_connection(const struct bridge_msg *msg)
 {
     return bridge_domain_of(msg->endpoint->domain)->library;
 }
@@ -52,23 +52,23 @@ static const struct bridge_library *library_of(const struct bridge_msg *msg)
 /* --------------------------------------------------------------------------------------------------------- the end */
 
 /* What has come is taken first. */
-static void lose(struct bridge_msg *msg, int error, const char *text)
+static void mark_peer_lost(struct bridge_msg *msg, int error, const char *text)
 {
-    while (msg->peer && bridge_progress(msg->endpoint) > 0)
+    while (msg->peer && bridge_endpoint_progress(msg->endpoint) > 0)
         ;
     if (msg->peer)
         ofp_peer_lost(msg->peer, error, false, text);
 }
 
-static void fail(struct bridge_msg *msg, const char *what, int error)
+static void fail_connection(struct bridge_msg *msg, const char *what, int error)
 {
     char text[OFP_TEXT_MAX];
 
-    snprintf(text, sizeof(text), "%s: %s", what, library_of(msg)->strerror(error));
-    lose(msg, error, text);
+    snprintf(text, sizeof(text), "%s: %s", what, library_of_connection(msg)->strerror(error));
+    mark_peer_lost(msg, error, text);
 }
 
-static void peer_down(struct ofp_peer *peer)
+static void disconnect_peer(struct ofp_peer *peer)
 {
     struct bridge_msg *msg = bridge_msg_of(peer->endpoint);
 
@@ -76,18 +76,18 @@ static void peer_down(struct ofp_peer *peer)
     msg->up = msg->quits = false;
     msg->early = NULL;
     bridge_core->timer_stop(peer->endpoint->domain, &msg->deadline);
-    bridge_endpoint_let_go(peer->endpoint);
+    bridge_endpoint_close_objects(peer->endpoint);
 }
 
 /* Completions came back undone, and with them, or before them, the event that says why; not every provider has one. */
-static void see_why(struct bridge_msg *msg)
+static void end_flushed_connection(struct bridge_msg *msg)
 {
     msg->base.flushed = false;
     bridge_events_read(bridge_domain_of(msg->endpoint->domain)->events);
-    lose(msg, ECONNRESET, "the connection broke");
+    mark_peer_lost(msg, ECONNRESET, "the connection broke");
 }
 
-static void quit(struct bridge_msg *msg)
+static void shut_down_if_drained(struct bridge_msg *msg)
 {
     struct ofp_peer *peer = msg->peer;
 
@@ -97,55 +97,55 @@ static void quit(struct bridge_msg *msg)
     ofp_peer_lost(peer, 0, false, "shut down here");
 }
 
-static int shut_down(struct ofp_peer *peer)
+static int shut_down_connection(struct ofp_peer *peer)
 {
     struct bridge_msg *msg = bridge_msg_of(peer->endpoint);
 
     msg->quits = true;
-    quit(msg);
-    have_called(peer->endpoint);
+    shut_down_if_drained(msg);
+    notify_sleepers(peer->endpoint);
     return 0;
 }
 
 /* --------------------------------------------------------------------------------------------------------- events */
 
-static void up(struct bridge_msg *msg, const struct bridge_notice *notice)
+static void handle_connected(struct bridge_msg *msg, const struct bridge_connection_event *event)
 {
     bridge_core->timer_stop(msg->endpoint->domain, &msg->deadline);
     msg->up = true;
     if (!msg->answers)
-        ofp_connection_answered(msg->peer, notice->data, notice->length);
+        ofp_connection_answered(msg->peer, event->data, event->length);
     ofp_peer_up(msg->peer);
 }
 
-static void refused(struct bridge_msg *msg, const struct bridge_notice *notice)
+static void handle_rejection(struct bridge_msg *msg, const struct bridge_connection_event *event)
 {
-    ofp_connection_answered(msg->peer, notice->data, notice->length);
-    lose(msg, ECONNREFUSED,
-         notice->length ? "the request was rejected" : "the request was rejected, or nobody listens");
+    ofp_connection_answered(msg->peer, event->data, event->length);
+    mark_peer_lost(msg, ECONNREFUSED,
+                   event->length ? "the request was rejected" : "the request was rejected, or nobody listens");
 }
 
-static void heard(struct bridge_hearer *hearer, const struct bridge_notice *notice)
+static void handle_connection_event(struct bridge_event_handler *handler, const struct bridge_connection_event *event)
 {
-    struct bridge_msg *msg = OFP_CONTAINER_OF(hearer, struct bridge_msg, hearer);
+    struct bridge_msg *msg = OFP_CONTAINER_OF(handler, struct bridge_msg, handler);
 
     if (!msg->peer)
         return;
-    if (!notice->error && notice->kind == LF_EVENT_CONNECTED)
-        up(msg, notice);
-    else if (!notice->error && notice->kind == LF_EVENT_SHUTDOWN)
-        lose(msg, msg->up ? ESHUTDOWN : ECONNRESET, "the other side shut down, or ended");
-    else if (notice->error == ECONNREFUSED && !msg->up)
-        refused(msg, notice);
-    else if (notice->error)
+    if (!event->error && event->kind == LF_EVENT_CONNECTED)
+        handle_connected(msg, event);
+    else if (!event->error && event->kind == LF_EVENT_SHUTDOWN)
+        mark_peer_lost(msg, msg->up ? ESHUTDOWN : ECONNRESET, "the other side shut down, or ended");
+    else if (event->error == ECONNREFUSED && !msg->up)
+        handle_rejection(msg, event);
+    else if (event->error)
         /* That one number stands for an orderly end. */
-        fail(msg, msg->up ? "the connection broke" : "no connection",
-             notice->error == ESHUTDOWN ? ECONNRESET : notice->error);
+        fail_connection(msg, msg->up ? "the connection broke" : "no connection",
+                        event->error == ESHUTDOWN ? ECONNRESET : event->error);
 }
 
 /* ------------------------------------------------------------------------------------------------ asking, answering */
 
-static void too_late(struct ofp_timer *timer, uint64_t now)
+static void handle_answer_timeout(struct ofp_timer *timer, uint64_t now)
 {
     struct bridge_msg *msg = OFP_CONTAINER_OF(timer, struct bridge_msg, deadline);
     char text[128];
@@ -153,25 +153,25 @@ static void too_late(struct ofp_timer *timer, uint64_t now)
     (void)now;
     snprintf(text, sizeof(text), "no answer within %" PRIu64 " s (OFIPY_CONNECT_TIMEOUT)",
              bridge_core->param_size("CONNECT_TIMEOUT"));
-    lose(msg, ETIMEDOUT, text);
+    mark_peer_lost(msg, ETIMEDOUT, text);
 }
 
 static void start_deadline(struct bridge_msg *msg)
 {
-    msg->deadline.expired = too_late;
+    msg->deadline.expired = handle_answer_timeout;
     msg->deadline.deadline = bridge_core->now() + bridge_core->param_size("CONNECT_TIMEOUT") * SECOND;
     bridge_core->timer_start(msg->endpoint->domain, &msg->deadline);
 }
 
-static int make_endpoint(struct bridge_msg *msg, struct lf_info *info)
+static int create_endpoint(struct bridge_msg *msg, struct lf_info *info)
 {
     const struct bridge_domain *domain = bridge_domain_of(msg->endpoint->domain);
     struct bridge_endpoint *self = &msg->base;
-    int error = domain->domain->ops->endpoint(domain->domain, info, &self->ep, &msg->hearer);
+    int error = domain->domain->ops->endpoint(domain->domain, info, &self->ep, &msg->handler);
 
     if (error) {
         self->ep = NULL;
-        return -bridge_error(error);
+        return -bridge_error_convert(error);
     }
     error = self->ep->fid.ops->bind(&self->ep->fid, &domain->events->eq->fid, 0);
     if (!error)
@@ -179,11 +179,11 @@ static int make_endpoint(struct bridge_msg *msg, struct lf_info *info)
     if (!error)
         error = self->ep->fid.ops->control(&self->ep->fid, LF_COMMAND_ENABLE, NULL);
     if (!error)
-        bridge_regions_join(msg->endpoint);
-    return -bridge_error(error);
+        bridge_regions_attach(msg->endpoint);
+    return -bridge_error_convert(error);
 }
 
-static int connect_to(struct ofp_peer *peer, char *text, size_t text_size)
+static int connect_endpoint(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct bridge_msg *msg = bridge_msg_of(peer->endpoint);
     struct lf_ep *ep = msg->base.ep;
@@ -192,15 +192,16 @@ static int connect_to(struct ofp_peer *peer, char *text, size_t text_size)
     msg->peer = peer;
     error = ep->cm->connect(ep, peer->address, peer->private_data, peer->private_data_length);
     if (error) {
-        snprintf(text, text_size, "no connection: %s", library_of(msg)->strerror(error < 0 ? -error : error));
-        return -bridge_error(error);
+        snprintf(text, text_size, "no connection: %s",
+                 library_of_connection(msg)->strerror(error < 0 ? -error : error));
+        return -bridge_error_convert(error);
     }
     start_deadline(msg);
-    have_called(peer->endpoint);
+    notify_sleepers(peer->endpoint);
     return 0;
 }
 
-static void start_early(struct bridge_msg *msg)
+static void start_early_receives(struct bridge_msg *msg)
 {
     while (msg->early) {
         struct bridge_block *block = msg->early;
@@ -209,7 +210,7 @@ static void start_early(struct bridge_msg *msg)
         if (block->pending)
             bridge_receive_start(msg->endpoint, block);
         else
-            bridge_block_give(&msg->base, block);
+            bridge_block_free(&msg->base, block);
     }
 }
 
@@ -223,16 +224,16 @@ static int accept_request(struct ofp_peer *peer, const void *data, size_t length
     msg->peer = peer;
     msg->answers = true;
     msg->request = NULL;
-    error = make_endpoint(msg, request->info);
+    error = create_endpoint(msg, request->info);
     if (error) {
-        bridge_request_refuse(request, NULL, 0);
+        bridge_request_reject(request, NULL, 0);
         return error;
     }
     ep = msg->base.ep;
-    start_early(msg);
+    start_early_receives(msg);
     error = ep->cm->accept(ep, data, length);
     bridge_request_free(request);
-    have_called(peer->endpoint);
+    notify_sleepers(peer->endpoint);
     if (error)
         return -ECONNRESET;
     start_deadline(msg);
@@ -243,34 +244,34 @@ static int accept_request(struct ofp_peer *peer, const void *data, size_t length
 
 /* ---------------------------------------------------------------------------------------------- opening and closing */
 
-static int open_own(struct bridge_msg *msg, const char *service, char *text, size_t text_size)
+static int open_requesting_endpoint(struct bridge_msg *msg, const char *service, char *text, size_t text_size)
 {
     const struct bridge_domain *domain = bridge_domain_of(msg->endpoint->domain);
     struct lf_info *info;
-    int error = bridge_info_own(domain, msg->endpoint->info, service, true, &info, text, text_size);
+    int error = bridge_info_find_own(domain, msg->endpoint->info, service, true, &info, text, text_size);
 
     if (error)
         return error;
-    bridge_limits_take(msg->endpoint, info);
-    error = make_endpoint(msg, info);
+    bridge_limits_set(msg->endpoint, info);
+    error = create_endpoint(msg, info);
     domain->library->freeinfo(info);
     return error;
 }
 
-static int open_objects(struct bridge_msg *msg, const char *service, char *text, size_t text_size)
+static int open_connection_objects(struct bridge_msg *msg, const char *service, char *text, size_t text_size)
 {
     struct ofp_endpoint *endpoint = msg->endpoint;
     struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
-    bool waits = endpoint->info->wait_fd && !domain->events_tell_all;
+    bool waits = endpoint->info->wait_fd && !domain->events_wake_all;
     int error;
 
     msg->base.cq = bridge_cq_open(domain, waits, &error);
     if (!error && waits)
         error = bridge_queue_watch(endpoint);
     if (!error && endpoint->request)
-        bridge_limits_take(endpoint, ((struct bridge_request *)(uintptr_t)endpoint->request)->info);
+        bridge_limits_set(endpoint, ((struct bridge_request *)(uintptr_t)endpoint->request)->info);
     else if (!error)
-        error = open_own(msg, service, text, text_size);
+        error = open_requesting_endpoint(msg, service, text, text_size);
     return error;
 }
 
@@ -281,21 +282,21 @@ static int open_endpoint(struct ofp_endpoint *endpoint, const char *service, cha
 
     msg->base.watch.fd = -1;
     msg->base.connects = true;
-    msg->hearer.heard = heard;
+    msg->handler.handle = handle_connection_event;
     msg->endpoint = endpoint;
-    error = bridge_opening_error(open_objects(msg, service, text, text_size));
+    error = bridge_open_error_convert(open_connection_objects(msg, service, text, text_size));
     if (error) {
         if (!text[0])
             snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info->provider,
-                     service ? " as " : "", service ? service : "", library_of(msg)->strerror(-error));
-        bridge_endpoint_let_go(endpoint);
+                     service ? " as " : "", service ? service : "", library_of_connection(msg)->strerror(-error));
+        bridge_endpoint_close_objects(endpoint);
         return error;
     }
     msg->request = (struct bridge_request *)(uintptr_t)endpoint->request;
     return 0;
 }
 
-static int drain(struct ofp_endpoint *endpoint)
+static int drain_connection(struct ofp_endpoint *endpoint)
 {
     const struct bridge_msg *msg = bridge_msg_of(endpoint);
 
@@ -311,27 +312,27 @@ static void close_endpoint(struct ofp_endpoint *endpoint, uint64_t deadline)
     (void)deadline;
     bridge_core->timer_stop(endpoint->domain, &msg->deadline);
     if (msg->request)
-        bridge_request_refuse(msg->request, NULL, 0);
+        bridge_request_reject(msg->request, NULL, 0);
     msg->request = NULL;
     if (msg->up && !msg->base.sends)
         msg->base.ep->cm->shutdown(msg->base.ep, 0);
-    bridge_endpoint_let_go(endpoint);
+    bridge_endpoint_close_objects(endpoint);
 }
 
-static int name(struct ofp_endpoint *endpoint, void *address, size_t *length)
+static int get_connection_address(struct ofp_endpoint *endpoint, void *address, size_t *length)
 {
     const struct bridge_msg *msg = bridge_msg_of(endpoint);
     const struct lf_info *info = msg->request ? msg->request->info : bridge_domain_of(endpoint->domain)->info;
-    size_t room = *length;
+    size_t space = *length;
 
     /* Some know it only when there is a connection. */
-    if (msg->base.ep && bridge_endpoint_name(endpoint, address, length) == 0 &&
+    if (msg->base.ep && bridge_endpoint_get_address(endpoint, address, length) == 0 &&
         bridge_address_check(endpoint->info, address, *length) == 0)
         return 0;
     *length = info->src_addrlen;
     if (!info->src_addr)
         return -EADDRNOTAVAIL;
-    if (room < *length)
+    if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, info->src_addr, *length);
     return 0;
@@ -339,20 +340,20 @@ static int name(struct ofp_endpoint *endpoint, void *address, size_t *length)
 
 /* ------------------------------------------------------------------------------------------------------- operations */
 
-static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+static int post_to_connection(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_msg *msg = bridge_msg_of(endpoint);
     struct bridge_block *block;
     int result;
 
     if (msg->base.ep) {
-        have_called(endpoint);
-        return bridge_post(endpoint, peer, transfer);
+        notify_sleepers(endpoint);
+        return bridge_operation_post(endpoint, peer, transfer);
     }
     /* The connection is over: the core ends it. */
     if (!msg->request)
         return ofp_transfer_retain(endpoint, NULL, transfer) ? OFP_POST_PENDING : -ENOMEM;
-    result = bridge_receive_keep(endpoint, transfer, &block);
+    result = bridge_receive_defer(endpoint, transfer, &block);
     if (result)
         return result;
     block->next = NULL;
@@ -363,39 +364,39 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     return OFP_POST_PENDING;
 }
 
-static int cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
+static int cancel_receive(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
 {
     const struct bridge_msg *msg = bridge_msg_of(endpoint);
 
     /* Its place in the row stays. */
     if (msg->request)
         ((struct bridge_block *)(uintptr_t)pending->provider_data[0])->pending = NULL;
-    have_called(endpoint);
-    return bridge_cancel(endpoint, pending);
+    notify_sleepers(endpoint);
+    return bridge_receive_cancel(endpoint, pending);
 }
 
-static int progress(struct ofp_endpoint *endpoint)
+static int progress_connection(struct ofp_endpoint *endpoint)
 {
     struct bridge_msg *msg = bridge_msg_of(endpoint);
     int events;
 
     if (!msg->base.cq)
         return 0;
-    events = bridge_progress(endpoint);
+    events = bridge_endpoint_progress(endpoint);
     if (__builtin_expect(msg->base.flushed, 0))
-        see_why(msg);
+        end_flushed_connection(msg);
     if (__builtin_expect(msg->quits, 0))
-        quit(msg);
+        shut_down_if_drained(msg);
     return events;
 }
 
-static bool arm(struct ofp_endpoint *endpoint)
+static bool arm_connection(struct ofp_endpoint *endpoint)
 {
     const struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
 
     if (!bridge_endpoint_of(endpoint)->cq)
         return true;
-    if (!domain->events_tell_all)
+    if (!domain->events_wake_all)
         return bridge_endpoint_arm(endpoint);
     domain->events->asleep = true;
     return bridge_queue_is_empty(endpoint);
@@ -406,17 +407,17 @@ const struct ofp_endpoint_ops bridge_msg_ops = {
     .endpoint_size = sizeof(struct bridge_msg),
     .peer_size = sizeof(struct bridge_peer),
     .open = open_endpoint,
-    .drain = drain,
+    .drain = drain_connection,
     .unsent = count_unsent,
     .close = close_endpoint,
-    .name = name,
-    .connect = connect_to,
+    .name = get_connection_address,
+    .connect = connect_endpoint,
     .accept = accept_request,
-    .shutdown = shut_down,
-    .peer_down = peer_down,
-    .post = post,
-    .cancel = cancel,
-    .progress = progress,
-    .arm = arm,
+    .shutdown = shut_down_connection,
+    .peer_down = disconnect_peer,
+    .post = post_to_connection,
+    .cancel = cancel_receive,
+    .progress = progress_connection,
+    .arm = arm_connection,
     .disarm = bridge_endpoint_disarm,
 };

@@ -17,13 +17,14 @@ struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *erro
     struct lf_cq *cq = NULL;
     int result = domain->domain->ops->cq_open(domain->domain, &attr, &cq, NULL);
 
-    *error = result ? -bridge_error(result) : 0;
+    *error = result ? -bridge_error_convert(result) : 0;
     return result ? NULL : cq;
 }
 
-static int refuse(const struct bridge_library *library, const char *what, int error, char *text, size_t text_size)
+static int describe_open_error(const struct bridge_library *library, const char *what, int error, char *text,
+                               size_t text_size)
 {
-    int result = bridge_opening_error(-bridge_error(error));
+    int result = bridge_open_error_convert(-bridge_error_convert(error));
 
     snprintf(text, text_size, "libfabric cannot open a %s: %s", what, library->strerror(-result));
     return result;
@@ -45,7 +46,7 @@ static bool has_descriptor(struct bridge_domain *self)
  * Providers on libfabric's common receive queue look at the wrong place for receives for any source, when a message comes
  * for which one that names its source is posted: util_get_tag and util_get_msg in util_srx.c.
  */
-static bool confuses_sources(const struct bridge_domain *domain)
+static bool has_confused_sources(const struct bridge_domain *domain)
 {
     static const char *const built_on_it[] = {"shm", "sm2", "efa"};
     const char *provider = domain->info->fabric_attr->prov_name;
@@ -59,7 +60,7 @@ static bool confuses_sources(const struct bridge_domain *domain)
 }
 
 /* Before 1.19 shm takes a look for a message as a receive. */
-static bool peeks(const struct bridge_domain *domain)
+static bool can_peek(const struct bridge_domain *domain)
 {
     return domain->library->version >= LF_VERSION(1, 19) || strcmp(domain->info->fabric_attr->prov_name, "shm") != 0;
 }
@@ -68,7 +69,7 @@ static bool peeks(const struct bridge_domain *domain)
  * sockets (seen with 1.17 and 2.5) calls a send complete as soon as its own buffer has it, and drops that buffer when the endpoint
  * closes. A program that answers and ends would answer nobody. With FI_TRANSMIT_COMPLETE the peer's endpoint has it.
  */
-static bool completes_early(const struct bridge_domain *domain)
+static bool has_early_completions(const struct bridge_domain *domain)
 {
     return strcmp(domain->info->fabric_attr->prov_name, "sockets") == 0 && domain->levels & LF_TRANSMIT_COMPLETE;
 }
@@ -77,7 +78,7 @@ static bool completes_early(const struct bridge_domain *domain)
  * A descriptor of each endpoint's queue beside that of the domain's events would make a path of its own from every socket to who
  * sleeps, and the kernel allows ten (epoll_ctl: EINVAL). tcp needs none since it became one with net: its events stand for all.
  */
-static bool events_tell_all(const struct bridge_domain *domain)
+static bool can_events_wake_all(const struct bridge_domain *domain)
 {
     return strcmp(domain->info->fabric_attr->prov_name, "tcp") == 0 && domain->library->version >= LF_VERSION(1, 18);
 }
@@ -95,7 +96,8 @@ void bridge_opened_release(struct bridge_opened *opened)
     free(opened);
 }
 
-static int open_objects(const struct ofp_domain *domain, struct bridge_opened *opened, char *text, size_t text_size)
+static int open_library_objects(const struct ofp_domain *domain, struct bridge_opened *opened, char *text,
+                                size_t text_size)
 {
     int error = bridge_info_find(opened->library, domain->info, NULL, NULL, 0, &opened->info);
 
@@ -107,18 +109,18 @@ static int open_objects(const struct ofp_domain *domain, struct bridge_opened *o
     error = opened->library->fabric(opened->info->fabric_attr, &opened->fabric, NULL);
     if (error) {
         opened->fabric = NULL;
-        return refuse(opened->library, "fabric", error, text, text_size);
+        return describe_open_error(opened->library, "fabric", error, text, text_size);
     }
     error = opened->fabric->ops->domain(opened->fabric, opened->info, &opened->domain, NULL);
     if (error) {
         opened->domain = NULL;
-        return refuse(opened->library, "domain", error, text, text_size);
+        return describe_open_error(opened->library, "domain", error, text, text_size);
     }
     return 0;
 }
 
 /* Bytes of private data that its listeners and endpoints take; 0 where that cannot be asked. */
-static size_t private_data_size(const struct bridge_opened *opened)
+static size_t query_private_data_size(const struct bridge_opened *opened)
 {
     size_t size = 0, length = sizeof(size);
     struct lf_pep *pep;
@@ -135,7 +137,7 @@ static size_t private_data_size(const struct bridge_opened *opened)
 static int open_events(struct ofp_domain *domain, char *text, size_t text_size)
 {
     struct bridge_domain *self = bridge_domain_of(domain);
-    size_t private_data = private_data_size(self->opened);
+    size_t private_data = query_private_data_size(self->opened);
     int error;
 
     if (private_data)
@@ -144,9 +146,9 @@ static int open_events(struct ofp_domain *domain, char *text, size_t text_size)
     if (!self->events)
         return -ENOMEM;
     error = bridge_events_open(self->events, domain);
-    self->events_tell_all = !error && events_tell_all(self);
-    if (self->events_tell_all) {
-        error = bridge_bell_open(self->events);
+    self->events_wake_all = !error && can_events_wake_all(self);
+    if (self->events_wake_all) {
+        error = bridge_notification_open(self->events);
         if (error)
             bridge_events_close(self->events);
     }
@@ -154,7 +156,7 @@ static int open_events(struct ofp_domain *domain, char *text, size_t text_size)
         return 0;
     free(self->events);
     self->events = NULL;
-    return refuse(self->library, "queue of events", error, text, text_size);
+    return describe_open_error(self->library, "queue of events", error, text, text_size);
 }
 
 int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
@@ -167,7 +169,7 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
         return -ENOMEM;
     opened->users = 1;
     opened->library = bridge_library_get(text, text_size);
-    error = opened->library ? open_objects(domain, opened, text, text_size) : -ENOENT;
+    error = opened->library ? open_library_objects(domain, opened, text, text_size) : -ENOENT;
     if (error) {
         bridge_opened_release(opened);
         return error;
@@ -177,7 +179,7 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     self->info = opened->info;
     self->fabric = opened->fabric;
     self->domain = opened->domain;
-    self->data_takes_receives = (self->info->mode | self->info->rx_attr->mode) & LF_MODE_RX_CQ_DATA;
+    self->data_consumes_receives = (self->info->mode | self->info->rx_attr->mode) & LF_MODE_RX_CQ_DATA;
     self->untagged = domain->info->ep_types == OFP_EP_MSG && !(domain->info->caps & OFP_CAP_TAGGED);
     error = domain->info->ep_types == OFP_EP_MSG ? open_events(domain, text, text_size) : 0;
     if (error) {
@@ -186,18 +188,18 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     }
     pthread_mutex_init(&self->lock, NULL);
     ofp_list_init(&self->regions);
-    self->peeks = peeks(self);
+    self->peeks = can_peek(self);
     self->misreads_atomics = strcmp(self->info->fabric_attr->prov_name, "sm2") == 0;
-    self->confuses_sources = confuses_sources(self);
+    self->confuses_sources = has_confused_sources(self);
     /* A datagram's completion says that the system has taken it, and nothing ever says more. */
     self->levels = domain->info->ep_types == OFP_EP_DGRAM ? LF_TRANSMIT_COMPLETE
-                                                          : bridge_completion_levels(self->library, domain->info);
-    self->completes_early = completes_early(self);
+                                                          : bridge_completion_levels_query(self->library, domain->info);
+    self->completes_early = has_early_completions(self);
     /* Only now some of the info shows; nobody else has seen this copy of it yet. */
     domain->info->wait_fd = domain->info->wait_fd && has_descriptor(self);
     domain->info->provider_data[1] = (uintptr_t)self;
     if (domain->info->caps & OFP_CAP_ATOMIC)
-        domain->info->max_atomic_size = bridge_atomic_longest(self);
+        domain->info->max_atomic_size = bridge_atomic_compute_longest(self);
     return 0;
 }
 

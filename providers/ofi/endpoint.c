@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "rooms.h"
+#include "buffers.h"
 
 #define MILLISECOND 1000000ull
 /* How long closing waits for sends of which nothing is heard. */
@@ -20,7 +20,7 @@ static void close_object(struct lf_fid *object)
 }
 
 /* Progress follows every wake-up, and reads the queue. */
-static void woken(struct ofp_watch *watch, uint32_t events)
+static void handle_queue_event(struct ofp_watch *watch, uint32_t events)
 {
     (void)watch;
     (void)events;
@@ -36,12 +36,12 @@ int bridge_queue_watch(struct ofp_endpoint *endpoint)
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     int fd = -1, result;
 
-    self->watch = (struct ofp_watch){.fd = -1, .events = EPOLLIN, .ready = woken};
+    self->watch = (struct ofp_watch){.fd = -1, .events = EPOLLIN, .ready = handle_queue_event};
     if (!endpoint->info->wait_fd)
         return 0;
     result = self->cq->fid.ops->control(&self->cq->fid, LF_COMMAND_GETWAIT, &fd);
     if (result)
-        return -bridge_error(result);
+        return -bridge_error_convert(result);
     self->watch.fd = fd;
     result = bridge_core->watch_add(endpoint->domain, &self->watch);
     if (result)
@@ -49,11 +49,11 @@ int bridge_queue_watch(struct ofp_endpoint *endpoint)
     return result;
 }
 
-int bridge_info_own(const struct bridge_domain *domain, const struct ofp_info *info, const char *service, bool here,
-                    struct lf_info **found, char *text, size_t text_size)
+int bridge_info_find_own(const struct bridge_domain *domain, const struct ofp_info *info, const char *service,
+                         bool here, struct lf_info **found, char *text, size_t text_size)
 {
     char node[INET6_ADDRSTRLEN];
-    bool named = (service || here) && bridge_own_node(domain->info, node, sizeof(node));
+    bool named = (service || here) && bridge_node_format_own(domain->info, node, sizeof(node));
     int error = bridge_service_check(info, service, text, text_size);
 
     if (error)
@@ -71,17 +71,17 @@ int bridge_info_own(const struct bridge_domain *domain, const struct ofp_info *i
     return 0;
 }
 
-void bridge_limits_take(struct ofp_endpoint *endpoint, const struct lf_info *info)
+void bridge_limits_set(struct ofp_endpoint *endpoint, const struct lf_info *info)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
 
     self->inject_size = info->tx_attr->inject_size;
-    self->segment_limit = bridge_segment_limit(info);
+    self->segment_limit = bridge_segment_limit_compute(info);
     if (!endpoint->bounce_size && info->domain_attr->mr_mode & LF_MR_LOCAL)
         endpoint->bounce_size = PINNED_BOUNCE_SIZE;
 }
 
-static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
+static int open_endpoint_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
@@ -103,12 +103,12 @@ static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
     if (!error)
         error = self->ep->fid.ops->control(&self->ep->fid, LF_COMMAND_ENABLE, NULL);
     if (error)
-        return -bridge_error(error);
-    bridge_regions_join(endpoint);
+        return -bridge_error_convert(error);
+    bridge_regions_attach(endpoint);
     bridge_sender_open(endpoint);
-    error = bridge_neighbour_join(endpoint);
+    error = bridge_neighbour_enter(endpoint);
     if (!error && endpoint->info->ep_types == OFP_EP_DGRAM)
-        error = bridge_rooms_open(endpoint);
+        error = bridge_receive_buffers_open(endpoint);
     return error ? error : bridge_queue_watch(endpoint);
 }
 
@@ -120,21 +120,21 @@ void bridge_objects_close(struct lf_ep *ep, struct lf_av *av, struct lf_cq *cq)
     close_object(cq ? &cq->fid : NULL);
 }
 
-void bridge_endpoint_let_go(struct ofp_endpoint *endpoint)
+void bridge_endpoint_close_objects(struct ofp_endpoint *endpoint)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
 
     if (self->watch.fd >= 0)
         bridge_core->watch_remove(endpoint->domain, &self->watch);
     self->watch.fd = -1;
-    bridge_regions_leave(endpoint);
+    bridge_regions_detach(endpoint);
     bridge_neighbour_leave(self);
     bridge_objects_close(self->ep, self->av, self->cq);
     self->ep = NULL;
     self->av = NULL;
     self->cq = NULL;
-    bridge_rooms_free(self->rooms);
-    self->rooms = NULL;
+    bridge_receive_buffers_free(self->buffers);
+    self->buffers = NULL;
     bridge_slabs_free(self->slabs);
     self->slabs = NULL;
     self->free_blocks = NULL;
@@ -144,13 +144,13 @@ void bridge_endpoint_let_go(struct ofp_endpoint *endpoint)
 }
 
 /* A name that is taken shm replaces by another one, unasked. Addresses that are no text say so themselves. */
-static bool is_called(struct ofp_endpoint *endpoint, const char *service)
+static bool has_service_name(struct ofp_endpoint *endpoint, const char *service)
 {
     char name[OFP_ADDRESS_MAX];
     size_t length = sizeof(name), wanted = strlen(service);
 
-    if (endpoint->info->address_format != OFP_ADDRESS_OPAQUE || bridge_endpoint_name(endpoint, name, &length) != 0 ||
-        length <= wanted || name[length - 1])
+    if (endpoint->info->address_format != OFP_ADDRESS_OPAQUE ||
+        bridge_endpoint_get_address(endpoint, name, &length) != 0 || length <= wanted || name[length - 1])
         return true;
     return strcmp(name + length - 1 - wanted, service) == 0;
 }
@@ -162,27 +162,27 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     int error;
 
     bridge_endpoint_of(endpoint)->watch.fd = -1;
-    error = bridge_info_own(domain, endpoint->info, service, false, &info, text, text_size);
+    error = bridge_info_find_own(domain, endpoint->info, service, false, &info, text, text_size);
     if (error)
         return error;
-    bridge_limits_take(endpoint, info);
-    error = bridge_opening_error(open_objects(endpoint, info));
+    bridge_limits_set(endpoint, info);
+    error = bridge_open_error_convert(open_endpoint_objects(endpoint, info));
     domain->library->freeinfo(info);
-    if (!error && service && !is_called(endpoint, service))
+    if (!error && service && !has_service_name(endpoint, service))
         error = -EADDRINUSE;
     if (error) {
         snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info->provider, service ? " as " : "",
                  service ? service : "", domain->library->strerror(-error));
-        bridge_endpoint_let_go(endpoint);
+        bridge_endpoint_close_objects(endpoint);
     }
     return error;
 }
 
-int bridge_endpoint_name(struct ofp_endpoint *endpoint, void *address, size_t *length)
+int bridge_endpoint_get_address(struct ofp_endpoint *endpoint, void *address, size_t *length)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
 
-    return -bridge_error(self->ep->cm->getname(&self->ep->fid, address, length));
+    return -bridge_error_convert(self->ep->cm->getname(&self->ep->fid, address, length));
 }
 
 /* -------------------------------------------------------------------------------------------------------- closing */
@@ -191,14 +191,14 @@ int bridge_endpoint_name(struct ofp_endpoint *endpoint, void *address, size_t *l
 void bridge_endpoint_drain(struct ofp_endpoint *endpoint, const uint64_t *sends, uint64_t deadline)
 {
     uint64_t now = bridge_core->now();
-    uint64_t heard = now;
+    uint64_t last_event = now;
 
-    while (*sends && now < deadline && now - heard < CLOSE_SILENCE) {
-        int events = bridge_progress(endpoint);
+    while (*sends && now < deadline && now - last_event < CLOSE_SILENCE) {
+        int events = bridge_endpoint_progress(endpoint);
 
         now = bridge_core->now();
         if (events)
-            heard = now;
+            last_event = now;
     }
 }
 
@@ -207,10 +207,10 @@ void bridge_endpoint_close(struct ofp_endpoint *endpoint, uint64_t deadline)
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
 
     bridge_endpoint_drain(endpoint, &self->sends, deadline);
-    bridge_endpoint_let_go(endpoint);
+    bridge_endpoint_close_objects(endpoint);
 }
 
-void bridge_peer_down(struct ofp_peer *peer)
+void bridge_peer_drain(struct ofp_peer *peer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(peer->endpoint);
 

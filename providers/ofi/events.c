@@ -16,46 +16,48 @@ struct entry {
     char data[OFP_EVENT_DATA_MAX];
 };
 
-static void tell(const struct lf_fid *fid, const struct bridge_notice *notice)
+static void notify_handler(const struct lf_fid *fid, const struct bridge_connection_event *event)
 {
-    struct bridge_hearer *hearer = fid ? fid->context : NULL;
+    struct bridge_event_handler *handler = fid ? fid->context : NULL;
 
-    if (hearer)
-        hearer->heard(hearer, notice);
+    if (handler)
+        handler->handle(handler, event);
 }
 
-static bool read_failure(const struct bridge_events *events)
+static bool read_error_event(const struct bridge_events *events)
 {
     char data[OFP_EVENT_DATA_MAX];
     struct lf_eq_error failure = {.error_data = data, .error_data_size = sizeof(data)};
-    struct bridge_notice notice;
+    struct bridge_connection_event event;
 
     if (events->eq->ops->readerr(events->eq, &failure, 0) < 0)
         return false;
-    notice = (struct bridge_notice){.error = failure.error ? bridge_error(failure.error) : ECONNABORTED};
+    event =
+        (struct bridge_connection_event){.error = failure.error ? bridge_error_convert(failure.error) : ECONNABORTED};
     /* Where nothing was said the library leaves the room as it is, or empties it. */
     if (failure.error_data == data && failure.error_data_size < sizeof(data)) {
-        notice.data = data;
-        notice.length = failure.error_data_size;
+        event.data = data;
+        event.length = failure.error_data_size;
     }
-    tell(failure.fid, &notice);
+    notify_handler(failure.fid, &event);
     return true;
 }
 
-static bool read_one(const struct bridge_events *events)
+static bool read_event(const struct bridge_events *events)
 {
     struct entry said;
     uint32_t kind;
     ssize_t length = events->eq->ops->read(events->eq, &kind, &said, sizeof(said), 0);
 
     if (length == -LF_EAVAIL)
-        return read_failure(events);
+        return read_error_event(events);
     if (length < (ssize_t)sizeof(said.entry))
         return false;
-    tell(said.entry.fid, &(struct bridge_notice){.kind = kind,
-                                                 .info = kind == LF_EVENT_REQUEST ? said.entry.info : NULL,
-                                                 .data = said.data,
-                                                 .length = (size_t)length - sizeof(said.entry)});
+    notify_handler(said.entry.fid,
+                   &(struct bridge_connection_event){.kind = kind,
+                                                     .info = kind == LF_EVENT_REQUEST ? said.entry.info : NULL,
+                                                     .data = said.data,
+                                                     .length = (size_t)length - sizeof(said.entry)});
     return true;
 }
 
@@ -65,14 +67,14 @@ void bridge_events_read(struct bridge_events *events)
 
     /* Its descriptor is readable until libfabric was asked whether one may sleep. */
     for (int round = 0; round < ROUNDS; round++) {
-        while (read_one(events))
+        while (read_event(events))
             ;
         if (events->fabric->ops->trywait(events->fabric, &queue, 1) == 0)
             return;
     }
 }
 
-static void ready(struct ofp_watch *watch, uint32_t events)
+static void handle_readable_queue(struct ofp_watch *watch, uint32_t events)
 {
     (void)events;
     bridge_events_read(OFP_CONTAINER_OF(watch, struct bridge_events, watch));
@@ -84,15 +86,15 @@ int bridge_events_open(struct bridge_events *events, struct ofp_domain *domain)
     struct lf_fabric *fabric = bridge_domain_of(domain)->fabric;
     int fd = -1, result;
 
-    *events = (struct bridge_events){.fabric = fabric, .domain = domain, .watch.fd = -1, .bell.fd = -1};
+    *events = (struct bridge_events){.fabric = fabric, .domain = domain, .watch.fd = -1, .notification.fd = -1};
     result = fabric->ops->eq_open(fabric, &attr, &events->eq, NULL);
     if (result) {
         events->eq = NULL;
-        return -bridge_error(result);
+        return -bridge_error_convert(result);
     }
     result = events->eq->fid.ops->control(&events->eq->fid, LF_COMMAND_GETWAIT, &fd);
-    events->watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = ready};
-    result = result ? -bridge_error(result) : bridge_core->watch_add(domain, &events->watch);
+    events->watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = handle_readable_queue};
+    result = result ? -bridge_error_convert(result) : bridge_core->watch_add(domain, &events->watch);
     if (result) {
         events->watch.fd = -1;
         bridge_events_close(events);
@@ -101,7 +103,7 @@ int bridge_events_open(struct bridge_events *events, struct ofp_domain *domain)
 }
 
 /* Progress follows. */
-static void rung(struct ofp_watch *watch, uint32_t events)
+static void clear_notification(struct ofp_watch *watch, uint32_t events)
 {
     uint64_t count;
 
@@ -109,38 +111,39 @@ static void rung(struct ofp_watch *watch, uint32_t events)
     (void)!read(watch->fd, &count, sizeof(count));
 }
 
-int bridge_bell_open(struct bridge_events *events)
+int bridge_notification_open(struct bridge_events *events)
 {
     int result;
 
-    events->bell = (struct ofp_watch){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = EPOLLIN, .ready = rung};
-    if (events->bell.fd < 0)
+    events->notification = (struct ofp_watch){
+        .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = EPOLLIN, .ready = clear_notification};
+    if (events->notification.fd < 0)
         return -errno;
-    result = bridge_core->watch_add(events->domain, &events->bell);
+    result = bridge_core->watch_add(events->domain, &events->notification);
     if (result) {
-        close(events->bell.fd);
-        events->bell.fd = -1;
+        close(events->notification.fd);
+        events->notification.fd = -1;
     }
     return result;
 }
 
-void bridge_bell_ring(struct bridge_events *events)
+void bridge_sleepers_notify(struct bridge_events *events)
 {
     const uint64_t one = 1;
 
-    if (events->bell.fd < 0 || !events->asleep)
+    if (events->notification.fd < 0 || !events->asleep)
         return;
     events->asleep = false;
-    (void)!write(events->bell.fd, &one, sizeof(one));
+    (void)!write(events->notification.fd, &one, sizeof(one));
 }
 
 void bridge_events_close(struct bridge_events *events)
 {
-    if (events->bell.fd >= 0) {
-        bridge_core->watch_remove(events->domain, &events->bell);
-        close(events->bell.fd);
+    if (events->notification.fd >= 0) {
+        bridge_core->watch_remove(events->domain, &events->notification);
+        close(events->notification.fd);
     }
-    events->bell.fd = -1;
+    events->notification.fd = -1;
     if (events->watch.fd >= 0)
         bridge_core->watch_remove(events->domain, &events->watch);
     events->watch.fd = -1;

@@ -11,7 +11,7 @@
 #include "bridge.h"
 
 /* What an event queue says. */
-struct bridge_notice {
+struct bridge_connection_event {
     uint32_t kind;        /* enum lf_event */
     int error;            /* 0, or positive: then `kind` says nothing */
     struct lf_info *info; /* of a request; the hearer's */
@@ -20,8 +20,8 @@ struct bridge_notice {
 };
 
 /* The context of libfabric's object, who hears what concerns it. */
-struct bridge_hearer {
-    void (*heard)(struct bridge_hearer *hearer, const struct bridge_notice *notice);
+struct bridge_event_handler {
+    void (*handle)(struct bridge_event_handler *handler, const struct bridge_connection_event *event);
 };
 
 struct bridge_events {
@@ -29,16 +29,16 @@ struct bridge_events {
     struct lf_fabric *fabric;
     struct ofp_domain *domain;
     struct ofp_watch watch;
-    struct ofp_watch bell; /* -1: none; rings where a call has made libfabric do what others wait for */
-    bool asleep;           /* somebody waits for it */
+    struct ofp_watch notification; /* -1: none; rings where a call has made libfabric do what others wait for */
+    bool asleep;                   /* somebody waits for it */
 };
 
 /* 0 or a negative errno. */
 int bridge_events_open(struct bridge_events *events, struct ofp_domain *domain);
 void bridge_events_close(struct bridge_events *events);
 /* Where `watch` stands for the queues of endpoints too: have whoever sleeps look at all of them. */
-int bridge_bell_open(struct bridge_events *events);
-void bridge_bell_ring(struct bridge_events *events);
+int bridge_notification_open(struct bridge_events *events);
+void bridge_sleepers_notify(struct bridge_events *events);
 /* Tell the hearers of what there is. */
 void bridge_events_read(struct bridge_events *events);
 

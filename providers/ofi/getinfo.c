@@ -46,7 +46,7 @@ bool bridge_is_layered(const char *provider)
     return layer && strcmp(layer, ";ofi_rxm") == 0;
 }
 
-int bridge_error(int error)
+int bridge_error_convert(int error)
 {
     int positive = error < 0 ? -error : error;
 
@@ -58,7 +58,7 @@ int bridge_error(int error)
  * Whether queues have a descriptor shows only when one is opened, so those that are known to have none are named here.
  * domain.c corrects the info for any other.
  */
-static bool waits(const char *provider)
+static bool has_queue_descriptors(const char *provider)
 {
     static const char *const without[] = {"shm", "sm2", "sockets", "udp;ofi_rxd"};
 
@@ -68,7 +68,7 @@ static bool waits(const char *provider)
     return true;
 }
 
-static uint32_t address_format(uint32_t format)
+static uint32_t convert_address_format(uint32_t format)
 {
     if (format == LF_SOCKADDR_IN)
         return OFP_ADDRESS_IPV4;
@@ -78,7 +78,7 @@ static uint32_t address_format(uint32_t format)
 }
 
 /* "FI_PROTO_XNET" as "xnet". */
-static void name_protocol(const struct bridge_library *library, uint32_t protocol, char *name, size_t size)
+static void format_protocol(const struct bridge_library *library, uint32_t protocol, char *name, size_t size)
 {
     static const char prefix[] = "FI_PROTO_";
     char text[64] = "";
@@ -101,9 +101,9 @@ static bool copy_name(char *to, size_t size, const char *prefix, const char *nam
     return name && (size_t)snprintf(to, size, "%s%s", prefix, name) < size;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t choose_larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t choose_smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static const struct {
     enum lf_ep_type theirs;
@@ -112,7 +112,7 @@ static const struct {
 
 #define ENDPOINT_TYPES (sizeof(endpoint_types) / sizeof(endpoint_types[0]))
 
-static uint32_t our_type(enum lf_ep_type type)
+static uint32_t convert_type_to_ours(enum lf_ep_type type)
 {
     for (size_t i = 0; i < ENDPOINT_TYPES; i++)
         if (endpoint_types[i].theirs == type)
@@ -120,7 +120,7 @@ static uint32_t our_type(enum lf_ep_type type)
     return 0;
 }
 
-static enum lf_ep_type their_type(uint32_t type)
+static enum lf_ep_type convert_type_to_theirs(uint32_t type)
 {
     for (size_t i = 0; i < ENDPOINT_TYPES; i++)
         if (endpoint_types[i].ours == type)
@@ -128,7 +128,7 @@ static enum lf_ep_type their_type(uint32_t type)
     return LF_EP_UNSPEC;
 }
 
-static uint64_t remote_capabilities(const struct lf_info *info)
+static uint64_t convert_remote_capabilities(const struct lf_info *info)
 {
     const uint64_t both_ways = LF_READ | LF_WRITE | LF_REMOTE_READ | LF_REMOTE_WRITE;
 
@@ -141,7 +141,7 @@ static uint64_t remote_capabilities(const struct lf_info *info)
  * The order of bytes, which libfabric bounds by a size; ofipy's holds for any. `rar`: the first of its four bits of the
  * class.
  */
-static uint64_t byte_order(const struct lf_info *info, uint64_t rar)
+static uint64_t convert_byte_order(const struct lf_info *info, uint64_t rar)
 {
     const struct lf_ep_attr *ep = info->ep_attr;
     const struct {
@@ -162,9 +162,9 @@ static uint64_t byte_order(const struct lf_info *info, uint64_t rar)
     return result;
 }
 
-uint64_t bridge_segment_limit(const struct lf_info *info)
+uint64_t bridge_segment_limit_compute(const struct lf_info *info)
 {
-    return smaller(info->tx_attr->iov_limit, info->rx_attr->iov_limit);
+    return choose_smaller(info->tx_attr->iov_limit, info->rx_attr->iov_limit);
 }
 
 /* The core matches what comes, and knows no bound on receives. */
@@ -172,43 +172,43 @@ static void fill_datagrams(struct ofp_info *info)
 {
     info->offloads_matching = 0;
     info->rx_size = UINT64_MAX;
-    info->inject_size = smaller(info->inject_size, info->max_msg_size);
+    info->inject_size = choose_smaller(info->inject_size, info->max_msg_size);
     if (info->caps & OFP_CAP_SOURCE)
         info->caps |= OFP_CAP_DIRECTED_RECV;
 }
 
 /* False: it cannot be one. Where endpoints receive from a context that others share, another info has those that do not. */
-static bool fill(const struct bridge_library *library, const struct lf_info *from, struct ofp_info *info)
+static bool fill_info(const struct bridge_library *library, const struct lf_info *from, struct ofp_info *info)
 {
     *info = (struct ofp_info){
         .protocol_version = from->ep_attr->protocol_version,
-        .ep_types = our_type(from->ep_attr->type),
+        .ep_types = convert_type_to_ours(from->ep_attr->type),
         .msg_order = from->tx_attr->msg_order & from->rx_attr->msg_order & LF_ORDER_MESSAGES,
-        .max_msg_size = smaller(from->ep_attr->max_msg_size, INT64_MAX),
-        .inject_size = larger(from->tx_attr->inject_size, BRIDGE_INJECT_SIZE),
+        .max_msg_size = choose_smaller(from->ep_attr->max_msg_size, INT64_MAX),
+        .inject_size = choose_larger(from->tx_attr->inject_size, BRIDGE_INJECT_SIZE),
         .tx_size = from->tx_attr->size,
         .rx_size = from->rx_attr->size,
         .segment_limit = OFP_SEGMENT_LIMIT,
-        .remote_segment_limit = smaller(from->tx_attr->rma_iov_limit, OFP_SEGMENT_LIMIT),
+        .remote_segment_limit = choose_smaller(from->tx_attr->rma_iov_limit, OFP_SEGMENT_LIMIT),
         .cq_data_size = from->domain_attr->cq_data_size,
         .mr_key_size = from->domain_attr->mr_key_size,
-        .address_format = address_format(from->addr_format),
-        .wait_fd = waits(from->fabric_attr->prov_name),
+        .address_format = convert_address_format(from->addr_format),
+        .wait_fd = has_queue_descriptors(from->fabric_attr->prov_name),
         .offloads_matching = 1,
         .provider_data = {library->version},
     };
     for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
         if (from->caps & capabilities[i].theirs)
             info->caps |= capabilities[i].ours;
-    info->caps |= remote_capabilities(from);
+    info->caps |= convert_remote_capabilities(from);
     if (info->caps & OFP_CAP_RMA) {
         info->max_rma_size = info->max_msg_size;
-        info->rma_order = byte_order(from, LF_ORDER_RMA_RAR);
+        info->rma_order = convert_byte_order(from, LF_ORDER_RMA_RAR);
     }
     /* The true bound shows when a domain is open. */
     if (info->caps & OFP_CAP_ATOMIC) {
         info->max_atomic_size = info->max_msg_size;
-        info->atomic_order = byte_order(from, LF_ORDER_ATOMIC_RAR);
+        info->atomic_order = convert_byte_order(from, LF_ORDER_ATOMIC_RAR);
     }
     /* The true size shows when a domain is open. */
     if (info->ep_types == OFP_EP_MSG)
@@ -218,7 +218,7 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
     /* A long message of its is read by the receiver, behind what came after it. */
     if (bridge_is_layered(from->fabric_attr->prov_name))
         info->msg_order &= OFP_ORDER_SAS;
-    name_protocol(library, from->ep_attr->protocol, info->protocol, sizeof(info->protocol));
+    format_protocol(library, from->ep_attr->protocol, info->protocol, sizeof(info->protocol));
     return from->ep_attr->rx_ctx_cnt != LF_SHARED_CONTEXT &&
            copy_name(info->provider, sizeof(info->provider), BRIDGE_NAME ":", from->fabric_attr->prov_name) &&
            copy_name(info->fabric, sizeof(info->fabric), "", from->fabric_attr->name) &&
@@ -226,22 +226,22 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
 }
 
 /* What an info is found again by. */
-static bool same(const struct ofp_info *a, const struct ofp_info *b)
+static bool is_same_info(const struct ofp_info *a, const struct ofp_info *b)
 {
     return strcmp(a->provider, b->provider) == 0 && strcmp(a->fabric, b->fabric) == 0 &&
            strcmp(a->domain, b->domain) == 0 && strcmp(a->protocol, b->protocol) == 0 && a->ep_types == b->ep_types &&
            a->address_format == b->address_format;
 }
 
-static bool known(const struct ofp_info *infos, int count, const struct ofp_info *info)
+static bool is_known_info(const struct ofp_info *infos, int count, const struct ofp_info *info)
 {
     for (int i = 0; i < count; i++)
-        if (same(&infos[i], info))
+        if (is_same_info(&infos[i], info))
             return true;
     return false;
 }
 
-static struct lf_info *base_hints(const struct bridge_library *library, enum lf_ep_type type)
+static struct lf_info *create_base_hints(const struct bridge_library *library, enum lf_ep_type type)
 {
     struct lf_info *hints = library->dupinfo(NULL);
 
@@ -262,20 +262,20 @@ static struct lf_info *base_hints(const struct bridge_library *library, enum lf_
  * Told virtual addresses, shm copies straight into another process and looks at neither key nor bounds nor rights; when that
  * fails, it says "again" for ever.
  */
-static int mr_modes_for(const char *provider)
+static int choose_mr_modes(const char *provider)
 {
     return strcmp(provider, "shm") == 0 ? MR_MODES & ~LF_MR_VIRT_ADDR : MR_MODES;
 }
 
 /* Hints that ask for what `info` describes; NULL: out of memory. They are freed by libfabric: both use the C library. */
-static struct lf_info *hints_of(const struct bridge_library *library, const struct ofp_info *info)
+static struct lf_info *create_hints(const struct bridge_library *library, const struct ofp_info *info)
 {
-    struct lf_info *hints = base_hints(library, their_type(info->ep_types));
+    struct lf_info *hints = create_base_hints(library, convert_type_to_theirs(info->ep_types));
 
     if (!hints)
         return NULL;
     hints->fabric_attr->prov_name = strdup(info->provider + strlen(BRIDGE_NAME ":"));
-    hints->domain_attr->mr_mode = mr_modes_for(info->provider + strlen(BRIDGE_NAME ":"));
+    hints->domain_attr->mr_mode = choose_mr_modes(info->provider + strlen(BRIDGE_NAME ":"));
     if (bridge_is_layered(info->provider) && info->caps & OFP_CAP_ATOMIC)
         hints->caps = ASKED_OF_LAYERED;
     hints->fabric_attr->name = strdup(info->fabric);
@@ -287,12 +287,13 @@ static struct lf_info *hints_of(const struct bridge_library *library, const stru
 }
 
 /* Take the first that matches out of a list and free the others. NULL: none. */
-static struct lf_info *pick(const struct bridge_library *library, struct lf_info *list, const struct ofp_info *wanted)
+static struct lf_info *choose_info(const struct bridge_library *library, struct lf_info *list,
+                                   const struct ofp_info *wanted)
 {
     struct lf_info **link = &list, *found;
     struct ofp_info candidate;
 
-    while (*link && !(fill(library, *link, &candidate) && same(&candidate, wanted)))
+    while (*link && !(fill_info(library, *link, &candidate) && is_same_info(&candidate, wanted)))
         link = &(*link)->next;
     found = *link;
     if (found) {
@@ -318,7 +319,7 @@ static bool is_short_of_files(void)
     return is_short;
 }
 
-int bridge_opening_error(int error)
+int bridge_open_error_convert(int error)
 {
     bool is_vague = error == -ENODATA || error == -EIO || error == -ENOMEM;
 
@@ -328,7 +329,7 @@ int bridge_opening_error(int error)
 int bridge_info_find(const struct bridge_library *library, const struct ofp_info *info, const char *node,
                      const char *service, uint64_t flags, struct lf_info **found)
 {
-    struct lf_info *hints = hints_of(library, info), *list = NULL;
+    struct lf_info *hints = create_hints(library, info), *list = NULL;
     int error;
 
     if (!hints)
@@ -336,16 +337,16 @@ int bridge_info_find(const struct bridge_library *library, const struct ofp_info
     error = library->getinfo(library->api, node, service, flags, hints, &list);
     library->freeinfo(hints);
     if (error)
-        return bridge_opening_error(-bridge_error(error));
-    *found = pick(library, list, info);
-    return *found ? 0 : bridge_opening_error(-ENODATA);
+        return bridge_open_error_convert(-bridge_error_convert(error));
+    *found = choose_info(library, list, info);
+    return *found ? 0 : bridge_open_error_convert(-ENODATA);
 }
 
 /* By which device a peer is reached is the system's choice: only the provider and the kind of address are asked for. */
-int bridge_info_towards(const struct bridge_library *library, const struct ofp_info *info, const char *node,
-                        const char *service, struct lf_info **found)
+int bridge_info_find_remote(const struct bridge_library *library, const struct ofp_info *info, const char *node,
+                            const char *service, struct lf_info **found)
 {
-    struct lf_info *hints = hints_of(library, info);
+    struct lf_info *hints = create_hints(library, info);
     int error;
 
     if (!hints)
@@ -355,16 +356,16 @@ int bridge_info_towards(const struct bridge_library *library, const struct ofp_i
     hints->fabric_attr->name = hints->domain_attr->name = NULL;
     error = library->getinfo(library->api, node, service, 0, hints, found);
     library->freeinfo(hints);
-    return -bridge_error(error);
+    return -bridge_error_convert(error);
 }
 
-uint64_t bridge_completion_levels(const struct bridge_library *library, const struct ofp_info *info)
+uint64_t bridge_completion_levels_query(const struct bridge_library *library, const struct ofp_info *info)
 {
     static const uint64_t levels[] = {LF_TRANSMIT_COMPLETE, LF_DELIVERY_COMPLETE, LF_MATCH_COMPLETE};
     uint64_t offered = 0;
 
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-        struct lf_info *hints = hints_of(library, info), *list = NULL;
+        struct lf_info *hints = create_hints(library, info), *list = NULL;
 
         if (!hints)
             break;
@@ -378,10 +379,10 @@ uint64_t bridge_completion_levels(const struct bridge_library *library, const st
     return offered;
 }
 
-static int ask(const struct bridge_library *library, enum lf_ep_type type, uint64_t capabilities_wanted,
-               struct lf_info **list)
+static int query_library(const struct bridge_library *library, enum lf_ep_type type, uint64_t capabilities_wanted,
+                         struct lf_info **list)
 {
-    struct lf_info *hints = base_hints(library, type);
+    struct lf_info *hints = create_base_hints(library, type);
     int error;
 
     if (!hints)
@@ -398,7 +399,7 @@ static int ask(const struct bridge_library *library, enum lf_ep_type type, uint6
  * Whose connected endpoints are known to work. Others are deprecated where they have any: sockets of 1.17 crashes when the
  * info of a request is given back.
  */
-static bool connects(const struct lf_info *each)
+static bool can_connect(const struct lf_info *each)
 {
     const char *name = each->fabric_attr->prov_name;
 
@@ -406,28 +407,28 @@ static bool connects(const struct lf_info *each)
 }
 
 /* Whose datagrams are known to work: rooms for them are not registered, and have no prefix. The bound is what a packet carries. */
-static bool sends_datagrams(const struct lf_info *each)
+static bool can_send_datagrams(const struct lf_info *each)
 {
     return strcmp(each->fabric_attr->prov_name, "udp") == 0 && !(each->domain_attr->mr_mode & LF_MR_LOCAL) &&
            each->ep_attr->max_msg_size && each->ep_attr->max_msg_size <= UINT16_MAX && each->rx_attr->size;
 }
 
 /* One of libfabric's as one of ours; of a layered one the same in `asked`, if that is there. */
-static bool describe(const struct bridge_library *library, const struct lf_info *each, const struct lf_info *asked,
-                     struct ofp_info *info)
+static bool convert_info(const struct bridge_library *library, const struct lf_info *each, const struct lf_info *asked,
+                         struct ofp_info *info)
 {
     struct ofp_info other;
 
-    if (!fill(library, each, info) || !(info->caps & (OFP_CAP_MSG | OFP_CAP_TAGGED)))
+    if (!fill_info(library, each, info) || !(info->caps & (OFP_CAP_MSG | OFP_CAP_TAGGED)))
         return false;
     if (info->ep_types == OFP_EP_MSG)
-        return connects(each);
+        return can_connect(each);
     if (info->ep_types == OFP_EP_DGRAM)
-        return sends_datagrams(each);
+        return can_send_datagrams(each);
     if (!bridge_is_layered(info->provider))
         return true;
     for (; asked; asked = asked->next)
-        if (fill(library, asked, &other) && same(&other, info)) {
+        if (fill_info(library, asked, &other) && is_same_info(&other, info)) {
             *info = other;
             return true;
         }
@@ -444,12 +445,12 @@ static bool has_usable_keys(const struct lf_info *each)
 }
 
 /* Those of a list behind the `count` that there are; how many there are then. */
-static int collect(const struct bridge_library *library, const struct lf_info *list, const struct lf_info *asked,
-                   struct ofp_info *infos, int count, int max)
+static int collect_infos(const struct bridge_library *library, const struct lf_info *list, const struct lf_info *asked,
+                         struct ofp_info *infos, int count, int max)
 {
     for (const struct lf_info *each = list; each && count < max; each = each->next) {
-        if (!has_usable_keys(each) || !describe(library, each, asked, &infos[count]) ||
-            known(infos, count, &infos[count]))
+        if (!has_usable_keys(each) || !convert_info(library, each, asked, &infos[count]) ||
+            is_known_info(infos, count, &infos[count]))
             continue;
         infos[count].rank = (uint32_t)count;
         count++;
@@ -457,7 +458,7 @@ static int collect(const struct bridge_library *library, const struct lf_info *l
     return count;
 }
 
-int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+int bridge_infos_query(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     const struct bridge_library *library = bridge_library_get(text, text_size);
     struct lf_info *lists[4] = {NULL, NULL, NULL, NULL};
@@ -465,13 +466,13 @@ int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size
 
     if (!library)
         return 0;
-    errors[0] = ask(library, LF_EP_RDM, 0, &lists[0]);
-    errors[1] = ask(library, LF_EP_RDM, ASKED_OF_LAYERED, &lists[1]);
-    errors[2] = ask(library, LF_EP_MSG, 0, &lists[2]);
-    errors[3] = ask(library, LF_EP_DGRAM, 0, &lists[3]);
-    count = collect(library, lists[0], lists[1], infos, count, max);
-    count = collect(library, lists[2], NULL, infos, count, max);
-    count = collect(library, lists[3], NULL, infos, count, max);
+    errors[0] = query_library(library, LF_EP_RDM, 0, &lists[0]);
+    errors[1] = query_library(library, LF_EP_RDM, ASKED_OF_LAYERED, &lists[1]);
+    errors[2] = query_library(library, LF_EP_MSG, 0, &lists[2]);
+    errors[3] = query_library(library, LF_EP_DGRAM, 0, &lists[3]);
+    count = collect_infos(library, lists[0], lists[1], infos, count, max);
+    count = collect_infos(library, lists[2], NULL, infos, count, max);
+    count = collect_infos(library, lists[3], NULL, infos, count, max);
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         if (lists[i])
             library->freeinfo(lists[i]);

@@ -46,7 +46,7 @@ static bool bind_symbols(void *handle, const char *path, char *text, size_t text
 }
 
 /* Load one candidate; the reason goes into `text` where it is the last. */
-static bool load(const char *path, char *text, size_t text_size)
+static bool load_library(const char *path, char *text, size_t text_size)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
@@ -63,21 +63,21 @@ static bool load(const char *path, char *text, size_t text_size)
     return true;
 }
 
-static bool find(char *text, size_t text_size)
+static bool find_library(char *text, size_t text_size)
 {
     const char *chosen = bridge_core->param_string("LIBFABRIC");
     const char *bundled = bridge_core->param_string("OFI_BUNDLED");
     char why[OFP_TEXT_MAX] = "";
 
     if (chosen && chosen[0]) {
-        if (load(chosen, why, sizeof(why)))
+        if (load_library(chosen, why, sizeof(why)))
             return true;
         snprintf(text, text_size, "OFIPY_LIBFABRIC cannot be loaded: %s", why);
         return false;
     }
-    if (load(SONAME, why, sizeof(why)))
+    if (load_library(SONAME, why, sizeof(why)))
         return true;
-    if (bundled && bundled[0] && load(bundled, why, sizeof(why)))
+    if (bundled && bundled[0] && load_library(bundled, why, sizeof(why)))
         return true;
     snprintf(text, text_size,
              "libfabric is not found (%s); install the package libfabric1 (Debian) or libfabric (Fedora), or pip "
@@ -90,13 +90,13 @@ const struct bridge_library *bridge_library_get(char *text, size_t text_size)
 {
     pthread_mutex_lock(&bridge_library_lock);
     if (!loaded)
-        loaded = find(text, text_size);
+        loaded = find_library(text, text_size);
     pthread_mutex_unlock(&bridge_library_lock);
     return loaded ? &library : NULL;
 }
 
 /* Codes of completions are errors of the system or the library wherever they are not a device's own. */
-const char *bridge_error_text(int provider_error)
+const char *bridge_error_describe(int provider_error)
 {
     return loaded ? library.strerror(provider_error < 0 ? -provider_error : provider_error) : NULL;
 }

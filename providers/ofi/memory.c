@@ -22,10 +22,13 @@ static const struct {
     {OFP_ACCESS_REMOTE_WRITE, LF_REMOTE_WRITE},
 };
 
-static bool binds(const struct bridge_domain *domain) { return domain->info->domain_attr->mr_mode & LF_MR_ENDPOINT; }
+static bool needs_binding(const struct bridge_domain *domain)
+{
+    return domain->info->domain_attr->mr_mode & LF_MR_ENDPOINT;
+}
 
 /* Keys that no peer is told of come from the upper end, since those that users choose are small. */
-static uint64_t fitting_key(struct bridge_domain *domain, bool remote, uint64_t key)
+static uint64_t choose_key(struct bridge_domain *domain, bool remote, uint64_t key)
 {
     size_t size = domain->info->domain_attr->mr_key_size;
 
@@ -38,24 +41,24 @@ static int register_memory(struct bridge_domain *domain, void *base, size_t leng
                            struct lf_mr **mr)
 {
     bool remote = access & (LF_REMOTE_READ | LF_REMOTE_WRITE);
-    int result = domain->domain->mr->reg(&domain->domain->fid, base, length, access, 0,
-                                         fitting_key(domain, remote, key), 0, mr, NULL);
+    int result = domain->domain->mr->reg(&domain->domain->fid, base, length, access, 0, choose_key(domain, remote, key),
+                                         0, mr, NULL);
 
-    return result ? -bridge_error(result) : 0;
+    return result ? -bridge_error_convert(result) : 0;
 }
 
-static int bind_to(struct lf_mr *mr, struct bridge_endpoint *endpoint)
+static int bind_registration(struct lf_mr *mr, struct bridge_endpoint *endpoint)
 {
     int result = mr->fid.ops->bind(&mr->fid, &endpoint->ep->fid, 0);
 
     if (!result)
         result = mr->fid.ops->control(&mr->fid, LF_COMMAND_ENABLE, NULL);
-    return result ? -bridge_error(result) : 0;
+    return result ? -bridge_error_convert(result) : 0;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- regions */
 
-void bridge_regions_join(struct ofp_endpoint *endpoint)
+void bridge_regions_attach(struct ofp_endpoint *endpoint)
 {
     struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
 
@@ -65,7 +68,7 @@ void bridge_regions_join(struct ofp_endpoint *endpoint)
     pthread_mutex_unlock(&domain->lock);
 }
 
-void bridge_regions_leave(struct ofp_endpoint *endpoint)
+void bridge_regions_detach(struct ofp_endpoint *endpoint)
 {
     struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
     struct ofp_list *node;
@@ -90,7 +93,7 @@ static int bind_region(struct bridge_domain *domain, struct bridge_region *self)
 
     pthread_mutex_lock(&domain->lock);
     if (domain->regions_home) {
-        result = bind_to(self->mr, domain->regions_home);
+        result = bind_registration(self->mr, domain->regions_home);
         if (!result)
             ofp_list_append(&domain->regions, &self->node);
     } else {
@@ -102,7 +105,7 @@ static int bind_region(struct bridge_domain *domain, struct bridge_region *self)
     return result;
 }
 
-static uint64_t rights_of(const struct ofp_region *region)
+static uint64_t convert_rights(const struct ofp_region *region)
 {
     uint64_t access = 0;
 
@@ -117,7 +120,7 @@ int bridge_region_open(struct ofp_domain *handle, struct ofp_region *region)
     struct bridge_domain *domain = bridge_domain_of(handle);
     struct ofp_region_device *ours = ofp_region_device(handle, region);
     int mr_mode = domain->info->domain_attr->mr_mode;
-    uint64_t access = rights_of(region);
+    uint64_t access = convert_rights(region);
     bool remote = access & (LF_REMOTE_READ | LF_REMOTE_WRITE);
     struct bridge_region *self;
     int result;
@@ -130,7 +133,7 @@ int bridge_region_open(struct ofp_domain *handle, struct ofp_region *region)
     result = register_memory(domain, region->base, region->length, access, ours->key, &self->mr);
     if (result)
         goto no_memory;
-    if (binds(domain))
+    if (needs_binding(domain))
         result = bind_region(domain, self);
     if (!result && remote && mr_mode & LF_MR_PROV_KEY && self->mr->key == LF_KEY_NOTAVAIL)
         result = -EOPNOTSUPP;
@@ -168,8 +171,8 @@ void bridge_region_close(struct ofp_domain *handle, struct ofp_region *region)
 
 /* ------------------------------------------------------------------------------------------------------- operations */
 
-static int describe(struct ofp_endpoint *endpoint, const struct iovec *iov, struct ofp_region *region,
-                    struct bridge_block *block, void **descriptor)
+static int prepare_descriptor(struct ofp_endpoint *endpoint, const struct iovec *iov, struct ofp_region *region,
+                              struct bridge_block *block, void **descriptor)
 {
     struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
     const struct bridge_region *known =
@@ -185,24 +188,25 @@ static int describe(struct ofp_endpoint *endpoint, const struct iovec *iov, stru
     if (result)
         return result;
     block->regions[block->registered++] = mr;
-    if (binds(domain))
-        result = bind_to(mr, bridge_endpoint_of(endpoint));
+    if (needs_binding(domain))
+        result = bind_registration(mr, bridge_endpoint_of(endpoint));
     *descriptor = mr->descriptor;
     return result;
 }
 
-int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer, struct bridge_block *block,
-                       void **descriptors)
+int bridge_descriptors_prepare(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer,
+                               struct bridge_block *block, void **descriptors)
 {
     struct iovec compare = {(void *)(uintptr_t)transfer->compare, transfer->length};
     struct iovec result_memory = {transfer->result, transfer->length};
     int result = 0;
 
     for (uint32_t i = 0; !result && i < transfer->iov_count; i++)
-        result = describe(endpoint, &transfer->iov[i], transfer->regions[i], block, &descriptors[i]);
+        result = prepare_descriptor(endpoint, &transfer->iov[i], transfer->regions[i], block, &descriptors[i]);
     if (!result && ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND) && transfer->result)
-        result = describe(endpoint, &result_memory, transfer->result_region, block, &descriptors[BRIDGE_RESULT]);
+        result =
+            prepare_descriptor(endpoint, &result_memory, transfer->result_region, block, &descriptors[BRIDGE_RESULT]);
     if (!result && ofp_operation_is(transfer->op->op, OFP_COMPARES))
-        result = describe(endpoint, &compare, transfer->compare_region, block, &descriptors[BRIDGE_COMPARE]);
+        result = prepare_descriptor(endpoint, &compare, transfer->compare_region, block, &descriptors[BRIDGE_COMPARE]);
     return result;
 }

@@ -31,12 +31,12 @@ pthread_mutex_t bridge_neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ofp_list neighbours = {&neighbours, &neighbours};
 
 /* The parent's are no neighbours of a forked child. */
-static void forget(void) { ofp_list_init(&neighbours); }
+static void clear_neighbours(void) { ofp_list_init(&neighbours); }
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, forget); }
+static void watch_forks(void) { pthread_atfork(NULL, NULL, clear_neighbours); }
 
 /* An operation that does nothing, not even at the target; to a peer that is not known yet, libfabric sends the own name first. */
-static void contact(const struct bridge_neighbour *from, const struct bridge_neighbour *to)
+static void send_contact(const struct bridge_neighbour *from, const struct bridge_neighbour *to)
 {
     char nothing;
     struct iovec iov = {&nothing, 0};
@@ -50,10 +50,13 @@ static void contact(const struct bridge_neighbour *from, const struct bridge_nei
 }
 
 /* Have it look at what was sent to it; no completion is taken. */
-static void drive(const struct bridge_neighbour *neighbour) { neighbour->cq->ops->read(neighbour->cq, NULL, 0); }
+static void progress_neighbour(const struct bridge_neighbour *neighbour)
+{
+    neighbour->cq->ops->read(neighbour->cq, NULL, 0);
+}
 
 /* Nobody can send to the newcomer yet, so all that must not be used half done is done when this returns. */
-static void meet(const struct bridge_neighbour *newcomer)
+static void connect_newcomer(const struct bridge_neighbour *newcomer)
 {
     struct ofp_list *node, *following;
 
@@ -63,14 +66,14 @@ static void meet(const struct bridge_neighbour *newcomer)
         if (other->rests)
             continue;
         /* Both make contact before one of them looks, since it would not do so afterwards. */
-        contact(other, newcomer);
-        contact(newcomer, other);
-        drive(newcomer);
-        drive(other);
+        send_contact(other, newcomer);
+        send_contact(newcomer, other);
+        progress_neighbour(newcomer);
+        progress_neighbour(other);
     }
 }
 
-int bridge_neighbour_join(struct ofp_endpoint *endpoint)
+int bridge_neighbour_enter(struct ofp_endpoint *endpoint)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_opened *opened = bridge_domain_of(endpoint->domain)->opened;
@@ -85,7 +88,7 @@ int bridge_neighbour_join(struct ofp_endpoint *endpoint)
     neighbour = calloc(1, sizeof(*neighbour));
     if (!neighbour)
         return -ENOMEM;
-    result = bridge_endpoint_name(endpoint, neighbour->name, &length);
+    result = bridge_endpoint_get_address(endpoint, neighbour->name, &length);
     if (result) {
         free(neighbour);
         return result;
@@ -97,13 +100,13 @@ int bridge_neighbour_join(struct ofp_endpoint *endpoint)
     self->neighbour = neighbour;
     pthread_mutex_lock(&bridge_neighbours_lock);
     if (opened->library->version >= LF_VERSION(2, 5))
-        meet(neighbour);
+        connect_newcomer(neighbour);
     ofp_list_append(&neighbours, &neighbour->node);
     pthread_mutex_unlock(&bridge_neighbours_lock);
     return 0;
 }
 
-static bool all_rest(void)
+static bool are_neighbours_resting(void)
 {
     struct ofp_list *node, *following;
 
@@ -114,7 +117,7 @@ static bool all_rest(void)
     return true;
 }
 
-static void end(struct bridge_neighbour *neighbour)
+static void free_neighbour(struct bridge_neighbour *neighbour)
 {
     bridge_objects_close(neighbour->ep, neighbour->av, neighbour->cq);
     bridge_slabs_free(neighbour->slabs);
@@ -133,9 +136,9 @@ void bridge_neighbour_leave(struct bridge_endpoint *endpoint)
     neighbour->rests = true;
     neighbour->slabs = endpoint->slabs;
     atomic_fetch_add_explicit(&neighbour->opened->users, 1, memory_order_relaxed);
-    if (all_rest())
+    if (are_neighbours_resting())
         while ((node = ofp_list_pop(&neighbours)))
-            end(OFP_CONTAINER_OF(node, struct bridge_neighbour, node));
+            free_neighbour(OFP_CONTAINER_OF(node, struct bridge_neighbour, node));
     pthread_mutex_unlock(&bridge_neighbours_lock);
     endpoint->neighbour = NULL;
     endpoint->ep = NULL;

@@ -11,7 +11,7 @@
 
 #include "bridge.h"
 
-bool bridge_own_node(const struct lf_info *info, char *node, size_t size)
+bool bridge_node_format_own(const struct lf_info *info, char *node, size_t size)
 {
     const struct sockaddr *address = info->src_addr;
 
@@ -25,7 +25,7 @@ bool bridge_own_node(const struct lf_info *info, char *node, size_t size)
 }
 
 /* The address of an info's endpoints in digits. */
-static int own_node(const struct ofp_info *info, char *node, size_t size, char *text, size_t text_size)
+static int find_own_node(const struct ofp_info *info, char *node, size_t size, char *text, size_t text_size)
 {
     const struct bridge_library *library = bridge_library_get(text, text_size);
     struct lf_info *found;
@@ -36,7 +36,7 @@ static int own_node(const struct ofp_info *info, char *node, size_t size, char *
     error = bridge_info_find(library, info, NULL, NULL, 0, &found);
     if (error)
         return error;
-    if (!bridge_own_node(found, node, size))
+    if (!bridge_node_format_own(found, node, size))
         error = -EOPNOTSUPP;
     library->freeinfo(found);
     return error;
@@ -61,7 +61,7 @@ static bool is_own_name(const char *node)
            (gethostname(host, sizeof(host) - 1) == 0 && strcasecmp(node, host) == 0);
 }
 
-int bridge_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
+int bridge_node_check(struct ofp_info *info, const char *node, char *text, size_t text_size)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     char own[INET6_ADDRSTRLEN];
@@ -71,7 +71,7 @@ int bridge_at_node(struct ofp_info *info, const char *node, char *text, size_t t
     /* Within one host there is nothing to choose. */
     if (info->address_format == OFP_ADDRESS_OPAQUE && !(info->caps & OFP_CAP_REMOTE_COMM) && is_own_name(node))
         return 0;
-    error = own_node(info, own, sizeof(own), text, text_size);
+    error = find_own_node(info, own, sizeof(own), text, text_size);
     if (error) {
         if (!text[0])
             snprintf(text, text_size, "%s does not tell at which address of this host its endpoints are, so not %s",
@@ -91,11 +91,12 @@ int bridge_at_node(struct ofp_info *info, const char *node, char *text, size_t t
     return error;
 }
 
-int bridge_reaches(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+int bridge_address_check_family(const struct ofp_info *info, const void *address, size_t length, char *text,
+                                size_t text_size)
 {
     sa_family_t wanted = info->address_format == OFP_ADDRESS_IPV6 ? AF_INET6 : AF_INET;
 
-    if (info->address_format == OFP_ADDRESS_OPAQUE || bridge_ip_family(info, address, length) == wanted)
+    if (info->address_format == OFP_ADDRESS_OPAQUE || bridge_address_find_family(info, address, length) == wanted)
         return 0;
     snprintf(text, text_size, "the address is of another family than those of the domain %s, which is IPv%d",
              info->domain, wanted == AF_INET6 ? 6 : 4);

@@ -15,7 +15,7 @@ struct bridge_request {
 
 extern const struct ofp_passive_ops bridge_passive_ops;
 /* Say no. */
-void bridge_request_refuse(struct bridge_request *request, const void *data, size_t length);
+void bridge_request_reject(struct bridge_request *request, const void *data, size_t length);
 /* Answered: let go of it. */
 void bridge_request_free(struct bridge_request *request);
 

@@ -19,7 +19,7 @@ static const struct {
 
 #define LEVELS (LF_TRANSMIT_COMPLETE | LF_DELIVERY_COMPLETE | LF_MATCH_COMPLETE)
 
-static uint64_t flags_of(uint64_t flags)
+static uint64_t convert_flags(uint64_t flags)
 {
     uint64_t result = LF_COMPLETION;
 
@@ -29,7 +29,7 @@ static uint64_t flags_of(uint64_t flags)
     return result;
 }
 
-static uint64_t address_of(const struct ofp_peer *peer)
+static uint64_t address_of_peer(const struct ofp_peer *peer)
 {
     return peer ? bridge_peer_of(peer)->address : LF_ADDR_UNSPEC;
 }
@@ -43,9 +43,12 @@ static bool is_atomic(uint16_t op) { return ofp_operation_is(op, OFP_ATOMIC_KIND
 static bool is_tagged(uint16_t op) { return ofp_operation_row(op)->channel == OFP_CHANNEL_TAGGED; }
 
 /* The operation writes into the local memory. */
-static bool takes_in(uint16_t op) { return is_receive(op) || (ofp_operation_is(op, OFP_READS) && !is_atomic(op)); }
+static bool has_incoming_data(uint16_t op)
+{
+    return is_receive(op) || (ofp_operation_is(op, OFP_READS) && !is_atomic(op));
+}
 
-static bool registers(const struct ofp_endpoint *endpoint)
+static bool needs_registration(const struct ofp_endpoint *endpoint)
 {
     return bridge_domain_of(endpoint->domain)->info->domain_attr->mr_mode & LF_MR_LOCAL;
 }
@@ -56,7 +59,7 @@ static bool registers(const struct ofp_endpoint *endpoint)
  * May it go as an inject, which costs no completion? What the caller wants to know more about may not; and the first
  * message to a peer may not either, since a failed inject is not reported.
  */
-static bool injectable(const struct bridge_endpoint *self, const struct ofp_peer *peer,
+static bool can_inject(const struct bridge_endpoint *self, const struct ofp_peer *peer,
                        const struct ofp_transfer *transfer)
 {
     const uint64_t levels = OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFP_FENCE;
@@ -65,14 +68,15 @@ static bool injectable(const struct bridge_endpoint *self, const struct ofp_peer
            (transfer->op->flags & OFP_INJECT || bridge_peer_of(peer)->reached);
 }
 
-static int inject(const struct bridge_endpoint *self, const struct ofp_peer *peer, const struct ofp_transfer *transfer)
+static int inject_message(const struct bridge_endpoint *self, const struct ofp_peer *peer,
+                          const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
     const struct iovec *iov = transfer->iov;
-    uint64_t address = address_of(peer);
+    uint64_t address = address_of_peer(peer);
     struct lf_ep *ep = self->ep;
     uint64_t data;
-    bool has_data = bridge_sends_data(self, peer, op, &data);
+    bool has_data = bridge_message_has_data(self, peer, op, &data);
     ssize_t result;
 
     if (is_tagged(op->op))
@@ -81,7 +85,7 @@ static int inject(const struct bridge_endpoint *self, const struct ofp_peer *pee
     else
         result = has_data ? ep->msg->injectdata(ep, iov->iov_base, iov->iov_len, data, address)
                           : ep->msg->inject(ep, iov->iov_base, iov->iov_len, address);
-    return result ? -bridge_error((int)result) : OFP_POST_DONE;
+    return result ? -bridge_error_convert((int)result) : OFP_POST_DONE;
 }
 
 /* ------------------------------------------------------------------------------------------------------ all others */
@@ -130,27 +134,27 @@ static ssize_t call_libfabric(const struct bridge_call *call, const struct ofp_t
  * One piece of memory in place of the user's: for an inject, whose memory is the caller's again after the call, and for
  * more pieces than libfabric takes. What was received into it is spread over the user's pieces in the end.
  */
-static int gather(struct bridge_block *block, const struct ofp_transfer *transfer, struct iovec *copy)
+static int gather_copy(struct bridge_block *block, const struct ofp_transfer *transfer, struct iovec *copy)
 {
     block->copy = malloc(transfer->length ? transfer->length : 1);
     if (!block->copy)
         return -ENOMEM;
     *copy = (struct iovec){block->copy, transfer->length};
-    block->scattered = takes_in(transfer->op->op);
+    block->scattered = has_incoming_data(transfer->op->op);
     if (!block->scattered)
         ofp_iov_gather(block->copy, transfer->iov, transfer->iov_count, 0, transfer->length);
     return 0;
 }
 
 /* libfabric takes an inject of RMA or an atomic as it is, and yet tells of its end; so are those of connections. */
-static bool injects(const struct bridge_endpoint *self, const struct ofp_peer *peer,
-                    const struct ofp_transfer *transfer)
+static bool is_injected(const struct bridge_endpoint *self, const struct ofp_peer *peer,
+                        const struct ofp_transfer *transfer)
 {
     uint16_t op = transfer->op->op;
 
     if (is_remote(op))
         return transfer->op->flags & OFP_INJECT && transfer->length <= self->inject_size;
-    return self->connects && !is_receive(op) && injectable(self, peer, transfer);
+    return self->connects && !is_receive(op) && can_inject(self, peer, transfer);
 }
 
 static bool needs_copy(const struct bridge_endpoint *self, const struct ofp_peer *peer,
@@ -160,11 +164,11 @@ static bool needs_copy(const struct bridge_endpoint *self, const struct ofp_peer
 
     if (transfer->iov_count > limit)
         return true;
-    return transfer->op->flags & OFP_INJECT && !injects(self, peer, transfer);
+    return transfer->op->flags & OFP_INJECT && !is_injected(self, peer, transfer);
 }
 
 /* What libfabric wants registered it wants described as well, and a piece of no bytes has no description. False: all are. */
-static bool leave_out_empty(struct ofp_transfer *transfer, struct iovec *iov, struct ofp_region **regions)
+static bool remove_empty_pieces(struct ofp_transfer *transfer, struct iovec *iov, struct ofp_region **regions)
 {
     uint32_t count = 0;
 
@@ -183,22 +187,22 @@ static bool leave_out_empty(struct ofp_transfer *transfer, struct iovec *iov, st
 }
 
 /* The level that a send needs for its completion to mean that it leaves. */
-static uint64_t level_added(const struct ofp_endpoint *endpoint, const struct ofp_operation *op)
+static uint64_t choose_added_level(const struct ofp_endpoint *endpoint, const struct ofp_operation *op)
 {
     if (!bridge_domain_of(endpoint->domain)->completes_early || is_receive(op->op) || is_remote(op->op))
         return 0;
-    return flags_of(op->flags) & LEVELS ? 0 : LF_TRANSMIT_COMPLETE;
+    return convert_flags(op->flags) & LEVELS ? 0 : LF_TRANSMIT_COMPLETE;
 }
 
-static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer,
-                 struct bridge_block *block)
+static int start_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer,
+                           struct bridge_block *block)
 {
     static struct ofp_region *const no_region = NULL;
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
-    struct bridge_call call = {.ep = self->ep, .address = address_of(peer), .context = block};
-    bool has_data = peer && bridge_sends_data(self, peer, transfer->op, &call.data);
-    uint64_t flags = flags_of(transfer->op->flags) | (has_data ? LF_REMOTE_CQ_DATA : 0) |
-                     (injects(self, peer, transfer) ? LF_INJECT : 0) | level_added(endpoint, transfer->op);
+    struct bridge_call call = {.ep = self->ep, .address = address_of_peer(peer), .context = block};
+    bool has_data = peer && bridge_message_has_data(self, peer, transfer->op, &call.data);
+    uint64_t flags = convert_flags(transfer->op->flags) | (has_data ? LF_REMOTE_CQ_DATA : 0) |
+                     (is_injected(self, peer, transfer) ? LF_INJECT : 0) | choose_added_level(endpoint, transfer->op);
     struct ofp_transfer copied = *transfer;
     struct ofp_region *regions[OFP_SEGMENT_LIMIT];
     struct iovec copy, pieces[OFP_SEGMENT_LIMIT];
@@ -211,7 +215,7 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
         copied.iov_count = 1;
         copied.regions = &no_region;
     } else if (needs_copy(self, peer, transfer)) {
-        result = gather(block, transfer, &copy);
+        result = gather_copy(block, transfer, &copy);
         if (result)
             return result;
         copied.iov = &copy;
@@ -219,15 +223,15 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
         copied.regions = &no_region;
     }
     call.local = call.descriptors;
-    if (registers(endpoint)) {
-        if ((flags & LF_INJECT && !is_remote(transfer->op->op)) || !leave_out_empty(&copied, pieces, regions))
+    if (needs_registration(endpoint)) {
+        if ((flags & LF_INJECT && !is_remote(transfer->op->op)) || !remove_empty_pieces(&copied, pieces, regions))
             call.local = NULL;
         else
-            result = bridge_descriptors(endpoint, &copied, block, call.descriptors);
+            result = bridge_descriptors_prepare(endpoint, &copied, block, call.descriptors);
         if (result)
             return result;
     }
-    return -bridge_error((int)call_libfabric(&call, &copied, flags));
+    return -bridge_error_convert((int)call_libfabric(&call, &copied, flags));
 }
 
 /*
@@ -257,8 +261,8 @@ static bool is_confusing(const struct ofp_endpoint *endpoint, const struct ofp_p
 }
 
 /* What a block stands for. */
-static void note(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *peer,
-                 const struct ofp_operation *op)
+static void mark_block(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *peer,
+                       const struct ofp_operation *op)
 {
     block->is_send = !is_receive(op->op);
     block->peer = peer;
@@ -272,7 +276,8 @@ static void note(struct bridge_endpoint *self, struct bridge_block *block, struc
     }
 }
 
-static int retain(struct ofp_endpoint *endpoint, struct bridge_block *block, const struct ofp_transfer *transfer)
+static int retain_operation(struct ofp_endpoint *endpoint, struct bridge_block *block,
+                            const struct ofp_transfer *transfer)
 {
     block->pending = ofp_transfer_retain(endpoint, block->peer, transfer);
     if (!block->pending)
@@ -283,32 +288,32 @@ static int retain(struct ofp_endpoint *endpoint, struct bridge_block *block, con
 }
 
 /* libfabric reports completions only when its queue is read, so there is time to keep the operation after the call. */
-static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+static int post_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
-    struct bridge_block *block = bridge_block_take(self);
+    struct bridge_block *block = bridge_block_allocate(self);
     int result;
 
     if (!block)
         return -ENOMEM;
-    result = start(endpoint, peer, transfer, block);
+    result = start_operation(endpoint, peer, transfer, block);
     if (result) {
-        bridge_block_give(self, block);
+        bridge_block_free(self, block);
         return result;
     }
-    note(self, block, peer, transfer->op);
+    mark_block(self, block, peer, transfer->op);
     /* Its memory is the user's again; only the end of the connection waits for it. */
-    if (self->connects && block->is_send && !is_remote(transfer->op->op) && injects(self, peer, transfer)) {
+    if (self->connects && block->is_send && !is_remote(transfer->op->op) && is_injected(self, peer, transfer)) {
         block->is_completed = true;
         bridge_peer_of(peer)->completed++;
         return OFP_POST_DONE;
     }
     /* Out of memory: it cannot be taken back any more, but its completion will find nobody. */
-    result = retain(endpoint, block, transfer);
+    result = retain_operation(endpoint, block, transfer);
     return result ? result : OFP_POST_PENDING;
 }
 
-int bridge_receive_keep(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer, struct bridge_block **kept)
+int bridge_receive_defer(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer, struct bridge_block **kept)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_block *block;
@@ -316,13 +321,13 @@ int bridge_receive_keep(struct ofp_endpoint *endpoint, const struct ofp_transfer
 
     if (transfer->op->flags & (OFP_MULTI_RECV | OFP_PEEK))
         return -EOPNOTSUPP;
-    block = bridge_block_take(self);
+    block = bridge_block_allocate(self);
     if (!block)
         return -ENOMEM;
-    note(self, block, NULL, transfer->op);
-    result = retain(endpoint, block, transfer);
+    mark_block(self, block, NULL, transfer->op);
+    result = retain_operation(endpoint, block, transfer);
     if (result)
-        bridge_block_give(self, block);
+        bridge_block_free(self, block);
     else
         *kept = block;
     return result;
@@ -332,35 +337,35 @@ void bridge_receive_start(struct ofp_endpoint *endpoint, struct bridge_block *bl
 {
     int result;
 
-    bridge_block_let_go(block);
-    result = start(endpoint, block->peer, &block->pending->transfer, block);
+    bridge_block_release(block);
+    result = start_operation(endpoint, block->peer, &block->pending->transfer, block);
     if (result)
         bridge_receive_failed(endpoint, block, -result);
 }
 
 /* Of untagged messages libfabric does not tell. */
-static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+static int post_peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     const struct ofp_operation *op = transfer->op;
-    struct lf_msg_tagged msg = {.address = address_of(peer), .tag = op->tag, .ignore = op->ignore};
+    struct lf_msg_tagged msg = {.address = address_of_peer(peer), .tag = op->tag, .ignore = op->ignore};
     struct bridge_block *block;
     int result;
 
     if (!is_tagged(op->op) || !bridge_domain_of(endpoint->domain)->peeks)
         return -EOPNOTSUPP;
-    block = bridge_block_take(self);
+    block = bridge_block_allocate(self);
     if (!block)
         return -ENOMEM;
     block->pending = ofp_transfer_retain(endpoint, peer, transfer);
     if (!block->pending) {
-        bridge_block_give(self, block);
+        bridge_block_free(self, block);
         return -ENOMEM;
     }
     block->peer = peer;
     block->id = block->pending->id;
     msg.context = block;
-    result = bridge_error((int)self->ep->tagged->recvmsg(self->ep, &msg, LF_PEEK | LF_COMPLETION));
+    result = bridge_error_convert((int)self->ep->tagged->recvmsg(self->ep, &msg, LF_PEEK | LF_COMPLETION));
     if (result)
         bridge_receive_failed(endpoint, block, result);
     else
@@ -368,17 +373,17 @@ static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     return OFP_POST_PENDING;
 }
 
-/* A provider without room for data on its wire would leave them out, and one with less send a part. */
+/* A provider without space for data on its wire would leave them out, and one with less send a part. */
 static int check_data(const struct ofp_endpoint *endpoint, const struct ofp_operation *op)
 {
-    uint64_t room = endpoint->info->cq_data_size;
+    uint64_t space = endpoint->info->cq_data_size;
 
-    if (!room)
+    if (!space)
         return -EOPNOTSUPP;
-    return room >= sizeof(op->data) || op->data >> 8 * room == 0 ? 0 : -EOVERFLOW;
+    return space >= sizeof(op->data) || op->data >> 8 * space == 0 ? 0 : -EOVERFLOW;
 }
 
-int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+int bridge_operation_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     uint16_t op = transfer->op->op;
@@ -386,7 +391,7 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     if (is_receive(op) && transfer->op->flags & OFP_MULTI_RECV)
         return -EOPNOTSUPP;
     if (is_receive(op) && transfer->op->flags & OFP_PEEK)
-        return peek(endpoint, peer, transfer);
+        return post_peek(endpoint, peer, transfer);
     if (is_receive(op) && is_confusing(endpoint, peer, transfer->op))
         return -EOPNOTSUPP;
     if (is_atomic(op)) {
@@ -401,10 +406,10 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
         if (result)
             return result;
     }
-    if (flags_of(transfer->op->flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels)
+    if (convert_flags(transfer->op->flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels)
         return -EOPNOTSUPP;
-    if (!is_receive(op) && !is_remote(op) && !self->connects && injectable(self, peer, transfer) &&
+    if (!is_receive(op) && !is_remote(op) && !self->connects && can_inject(self, peer, transfer) &&
         !bridge_domain_of(endpoint->domain)->completes_early)
-        return inject(self, peer, transfer);
-    return post(endpoint, peer, transfer);
+        return inject_message(self, peer, transfer);
+    return post_operation(endpoint, peer, transfer);
 }

@@ -26,21 +26,21 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .peer_size = sizeof(struct bridge_peer),
     .open = bridge_endpoint_open,
     .close = bridge_endpoint_close,
-    .name = bridge_endpoint_name,
+    .name = bridge_endpoint_get_address,
     .connect = bridge_peer_connect,
-    .peer_down = bridge_peer_down,
+    .peer_down = bridge_peer_drain,
     .peer_open = bridge_peer_open,
     .peer_close = bridge_peer_close,
     .eager_peers = true,
-    .post = bridge_post,
-    .cancel = bridge_cancel,
-    .progress = bridge_progress,
+    .post = bridge_operation_post,
+    .cancel = bridge_receive_cancel,
+    .progress = bridge_endpoint_progress,
     .arm = bridge_endpoint_arm,
     .disarm = bridge_endpoint_disarm,
 };
 
 /* All that a datagram may say is in its room: nothing is announced. */
-static void receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *receive)
+static void refuse_receive(struct ofp_endpoint *endpoint, struct ofp_receive *receive)
 {
     (void)endpoint;
     ofp_receive_complete(receive, EPROTO, 0);
@@ -52,20 +52,20 @@ static const struct ofp_endpoint_ops datagram_ops = {
     .peer_size = sizeof(struct bridge_peer),
     .open = bridge_endpoint_open,
     .close = bridge_endpoint_close,
-    .name = bridge_endpoint_name,
+    .name = bridge_endpoint_get_address,
     .connect = bridge_peer_connect,
-    .peer_down = bridge_peer_down,
+    .peer_down = bridge_peer_drain,
     .peer_open = bridge_peer_open,
     .peer_close = bridge_peer_close,
     .eager_peers = true,
-    .post = bridge_post,
-    .receive_start = receive_start,
-    .progress = bridge_progress,
+    .post = bridge_operation_post,
+    .receive_start = refuse_receive,
+    .progress = bridge_endpoint_progress,
     .arm = bridge_endpoint_arm,
     .disarm = bridge_endpoint_disarm,
 };
 
-static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
+static const struct ofp_endpoint_ops *endpoint_ops_of_info(const struct ofp_info *info)
 {
     if (info->ep_types == OFP_EP_DGRAM)
         return &datagram_ops;
@@ -89,16 +89,16 @@ static const struct ofp_provider provider = {
     .name = BRIDGE_NAME,
     .description = "every provider of an installed libfabric, as ofi:<its name>",
     .params = params,
-    .getinfo = bridge_getinfo,
-    .resolve = bridge_resolve,
+    .getinfo = bridge_infos_query,
+    .resolve = bridge_address_resolve,
     .address_check = bridge_address_check,
     .address_format = bridge_address_format,
-    .at_node = bridge_at_node,
-    .reaches = bridge_reaches,
+    .at_node = bridge_node_check,
+    .reaches = bridge_address_check_family,
     .atomic_query = bridge_atomic_query,
-    .error_text = bridge_error_text,
+    .error_text = bridge_error_describe,
     .domain_ops = &domain_ops,
-    .endpoint_ops = endpoint_ops,
+    .endpoint_ops = endpoint_ops_of_info,
     .passive_ops = &bridge_passive_ops,
 };
 

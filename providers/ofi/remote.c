@@ -71,8 +71,8 @@ ssize_t bridge_call_remote(const struct bridge_call *call, const struct ofp_tran
                                                                : call_rma(call, transfer, flags);
 }
 
-static int query(const struct bridge_domain *domain, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
-                 uint64_t *count)
+static int query_atomic(const struct bridge_domain *domain, uint32_t operation_code, uint32_t atomic_op,
+                        uint32_t datatype, uint64_t *count)
 {
     static const uint64_t kinds[] = {[OFP_FETCH_ATOMIC] = LF_FETCH_ATOMIC, [OFP_COMPARE_ATOMIC] = LF_COMPARE_ATOMIC};
     struct lf_atomic_attr attr = {0};
@@ -94,14 +94,14 @@ int bridge_atomic_query(const struct ofp_info *info, uint32_t operation_code, ui
 {
     const struct bridge_domain *domain = (const struct bridge_domain *)(uintptr_t)info->provider_data[1];
 
-    return domain ? query(domain, operation_code, atomic_op, datatype, count) : -EOPNOTSUPP;
+    return domain ? query_atomic(domain, operation_code, atomic_op, datatype, count) : -EOPNOTSUPP;
 }
 
 int bridge_atomic_check(const struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
     uint64_t limit;
-    int result = query(bridge_domain_of(endpoint->domain), op->op, op->atomic_op, op->datatype, &limit);
+    int result = query_atomic(bridge_domain_of(endpoint->domain), op->op, op->atomic_op, op->datatype, &limit);
 
     if (result && bridge_domain_of(endpoint->domain)->misreads_atomics && op->atomic_op == OFP_ATOMIC_READ)
         bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s of libfabric answers fetching reads with arbitrary bytes",
@@ -111,7 +111,7 @@ int bridge_atomic_check(const struct ofp_endpoint *endpoint, const struct ofp_tr
     return transfer->length / sizes[op->datatype] > limit ? -EMSGSIZE : 0;
 }
 
-uint64_t bridge_atomic_longest(const struct bridge_domain *domain)
+uint64_t bridge_atomic_compute_longest(const struct bridge_domain *domain)
 {
     uint64_t longest = 0, count;
 
@@ -119,7 +119,7 @@ uint64_t bridge_atomic_longest(const struct bridge_domain *domain)
         for (uint32_t type = 0; type < sizeof(sizes) / sizeof(sizes[0]); type++)
             for (uint32_t code = 0; code < OFP_OPERATION_COUNT; code++)
                 if (sizes[type] && ofp_operation_is(code, OFP_ATOMIC_KIND) &&
-                    query(domain, code, op, type, &count) == 0 && count * sizes[type] > longest)
+                    query_atomic(domain, code, op, type, &count) == 0 && count * sizes[type] > longest)
                     longest = count * sizes[type];
     return longest;
 }

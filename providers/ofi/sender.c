@@ -19,32 +19,32 @@
 #define SHM_INDEX_BITS 16
 
 /* As shm calls an endpoint without a service. */
-static size_t shm_name(uint64_t who, char *name, size_t size)
+static size_t format_shm_name(uint64_t sender, char *name, size_t size)
 {
-    return (size_t)snprintf(name, size, "fi_shm://%u:%u:%u", (unsigned)(who >> SHM_INDEX_BITS), (unsigned)getuid(),
-                            (unsigned)(who & ((1 << SHM_INDEX_BITS) - 1))) +
+    return (size_t)snprintf(name, size, "fi_shm://%u:%u:%u", (unsigned)(sender >> SHM_INDEX_BITS), (unsigned)getuid(),
+                            (unsigned)(sender & ((1 << SHM_INDEX_BITS) - 1))) +
            1;
 }
 
-static uint64_t who_of_shm(const char *address, size_t length)
+static uint64_t encode_shm_sender(const char *address, size_t length)
 {
     char again[OFP_ADDRESS_MAX];
     unsigned process, index;
-    uint64_t who;
+    uint64_t sender;
 
     if (address[length - 1] || sscanf(address, "fi_shm://%u:%*u:%u", &process, &index) != 2)
         return 0;
-    who = (uint64_t)process << SHM_INDEX_BITS | index;
-    return shm_name(who, again, sizeof(again)) == length && strcmp(again, address) == 0 ? who : 0;
+    sender = (uint64_t)process << SHM_INDEX_BITS | index;
+    return format_shm_name(sender, again, sizeof(again)) == length && strcmp(again, address) == 0 ? sender : 0;
 }
 
 /* 48 bits that stand for an address of the endpoint's kind; 0: it does not fit. */
-static uint64_t who_is(const struct ofp_endpoint *endpoint, const void *address, size_t length)
+static uint64_t encode_sender(const struct ofp_endpoint *endpoint, const void *address, size_t length)
 {
     struct sockaddr_in ipv4;
 
     if (endpoint->info->address_format == OFP_ADDRESS_OPAQUE)
-        return length ? who_of_shm(address, length) : 0;
+        return length ? encode_shm_sender(address, length) : 0;
     if (endpoint->info->address_format != OFP_ADDRESS_IPV4 || length != sizeof(ipv4))
         return 0;
     memcpy(&ipv4, address, sizeof(ipv4));
@@ -56,42 +56,42 @@ void bridge_sender_open(struct ofp_endpoint *endpoint)
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     char address[OFP_ADDRESS_MAX];
     size_t length = sizeof(address);
-    uint64_t who;
+    uint64_t sender;
 
     if (!bridge_core->param_bool("OFI_NAME_SENDERS") || !(endpoint->info->caps & OFP_CAP_SOURCE) ||
         endpoint->info->cq_data_size < sizeof(uint64_t) || endpoint->ops->name(endpoint, address, &length) != 0)
         return;
-    self->takes_names = true;
-    who = who_is(endpoint, address, length);
-    self->name = who ? ofp_sender_name(who) : 0;
+    self->accepts_names = true;
+    sender = encode_sender(endpoint, address, length);
+    self->name = sender ? ofp_sender_name(sender) : 0;
 }
 
 /* The peer behind a name, which the core may meet here for the first time. NULL: out of memory. */
-static struct ofp_peer *named(struct ofp_endpoint *endpoint, uint64_t who)
+static struct ofp_peer *find_named_peer(struct ofp_endpoint *endpoint, uint64_t sender)
 {
     struct sockaddr_in ipv4 = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)(who >> 32)), .sin_addr.s_addr = htonl((uint32_t)who)};
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)(sender >> 32)), .sin_addr.s_addr = htonl((uint32_t)sender)};
     char name[OFP_ADDRESS_MAX];
 
     if (endpoint->info->address_format == OFP_ADDRESS_IPV4)
         return ofp_peer_by_address(endpoint, &ipv4, sizeof(ipv4));
-    return ofp_peer_by_address(endpoint, name, shm_name(who, name, sizeof(name)));
+    return ofp_peer_by_address(endpoint, name, format_shm_name(sender, name, sizeof(name)));
 }
 
-struct ofp_peer *bridge_sender(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address)
+struct ofp_peer *bridge_sender_resolve(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = bridge_peer_find(self, address);
-    bool may_name = self->takes_names && entry->flags & LF_REMOTE_CQ_DATA && entry->flags & LF_RECV;
-    uint64_t who = may_name ? ofp_sender_of(entry->data) : 0;
+    bool may_name = self->accepts_names && entry->flags & LF_REMOTE_CQ_DATA && entry->flags & LF_RECV;
+    uint64_t sender = may_name ? ofp_sender_of(entry->data) : 0;
 
-    if (who && !source) {
-        source = named(endpoint, who);
+    if (sender && !source) {
+        source = find_named_peer(endpoint, sender);
         entry->flags &= ~LF_REMOTE_CQ_DATA;
-    } else if (who && who_is(endpoint, source->address, source->address_length) == who) {
+    } else if (sender && encode_sender(endpoint, source->address, source->address_length) == sender) {
         entry->flags &= ~LF_REMOTE_CQ_DATA;
     }
     if (source)
-        bridge_peer_of(source)->reached = bridge_peer_of(source)->heard = true;
+        bridge_peer_of(source)->reached = bridge_peer_of(source)->has_sent = true;
     return source;
 }
