@@ -24,7 +24,7 @@
 #include "message/receive.h"
 #include "rma/direct.h"
 
-/* Farewells wait at most this long for room in a ring; a socket takes what found none. ns */
+/* GOODBYE slots wait at most this long for space in a ring, ns. After that a close notice goes through a socket. */
 #define GOODBYE_PATIENCE UINT64_C(50000000)
 
 /* The retry timer only has to end the sleep: progress does the rest. */
@@ -40,7 +40,7 @@ static void check_own_segment(struct ofp_timer *timer, uint64_t now)
     shm_segment_repair(OFP_CONTAINER_OF(timer, struct shm_endpoint, check_timer));
 }
 
-/* What was under way over a link ends with it; the receives and operations are the core's affair. */
+/* Free the pulls and pushes of a link. The core ends the receives and operations themselves. */
 static void free_link_transfers(struct shm_link *link)
 {
     shm_pulls_free(link);
@@ -114,12 +114,12 @@ int shm_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t *l
 
 /* --------------------------------------------------------------------------------------------------------- sleeping */
 
-/* Work that no peer would wake us for. */
+/* Whether there is progress to make for which no peer would wake this endpoint. */
 static bool needs_progress(struct shm_endpoint *endpoint)
 {
     uint64_t state = ofp_load_ordered(&shm_ring_find_slot(&endpoint->ring, endpoint->head)->state);
 
-    /* Stalled: the slot waits for a receive of our own, and whoever posts one makes progress. */
+    /* Stalled: the slot waits for a receive of the application, and posting one makes progress. */
     if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
         return !endpoint->stalled;
     if (!shm_head_repair(endpoint))
@@ -129,7 +129,10 @@ static bool needs_progress(struct shm_endpoint *endpoint)
     return !ofp_list_empty(&endpoint->pulls) || shm_pushes_can_move(endpoint) || shm_remotes_can_move(endpoint);
 }
 
-/* Who has the segment may have taken the bit away by which it is to wake us. */
+/*
+ * A process that maps the segment may have cleared SHM_SLEEPING by mistake. Then no sender wakes this endpoint, so a
+ * timer checks the segment.
+ */
 static void schedule_segment_check(struct shm_endpoint *endpoint)
 {
     if (endpoint->check_timer.position || !endpoint->links)
@@ -149,7 +152,7 @@ bool shm_endpoint_arm(struct ofp_endpoint *base)
         return false;
     shm_sleepers_wake(endpoint);
     schedule_segment_check(endpoint);
-    /* What waits for room in a ring: nobody wakes us for that. */
+    /* Operations that wait for space in a ring: no event reports the space. */
     if (!ofp_list_empty(&endpoint->pushing) || !ofp_list_empty(&endpoint->remotes))
         shm_retry_schedule(endpoint);
     return true;
@@ -180,7 +183,7 @@ static bool flush_controls(struct shm_endpoint *endpoint)
     return flushed;
 }
 
-/* A GOODBYE for everybody who has our segment, behind whatever else waits for room in their rings. */
+/* Send a GOODBYE to every peer that has our segment, behind all slots that wait for space in its ring. */
 static void send_goodbyes(struct shm_endpoint *endpoint, uint64_t deadline)
 {
     uint64_t patience = shm_core->now() + GOODBYE_PATIENCE;
@@ -211,8 +214,9 @@ void shm_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
     endpoint->closed = true;
     OFP_SHM_STEP(before_closing);
     /*
-     * First: who is still reading our memory looks at it when done, and only then believes what it read. The memory is the
-     * user's again when this function has returned. Pairs with end_pull, and with shm_visit_start: nobody comes in any more.
+     * SHM_CLOSING is set first: a peer that still reads our memory checks the bit when it has finished, and only then
+     * trusts what it read. The memory is the user's again when this function has returned. Pairs with end_pull, and
+     * with shm_visit_start, which begins no new visit.
      */
     ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSING);
     OFP_SHM_STEP(after_closing);

@@ -28,7 +28,7 @@ _Static_assert(MAX_ATOMIC_SIZE <= SHM_PIECE, "an atomic operation is one visit, 
 #define BYTE_ORDER_OF_RMA (OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAR | OFP_ORDER_WAW)
 #define SECOND UINT64_C(1000000000)
 
-/* In info->provider_data, once a domain was opened with it: the host whose memory it shares. */
+/* Index in info->provider_data, set when a domain opens: the host whose memory the domain shares. */
 #define INFO_HOST 0
 
 const struct ofp_core *shm_core;
@@ -71,7 +71,7 @@ static void read_params(struct shm_domain *domain)
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 
-/* What a wake-up was for is found by progress. */
+/* Clear the wake-up; progress finds its reason. */
 static void read_event_fd(struct ofp_watch *watch, uint32_t events)
 {
     uint64_t count;
@@ -122,7 +122,7 @@ static void close_domain(struct ofp_domain *base)
 
 /* ------------------------------------------------------------------------------------------------------- discovery */
 
-/* `ordered`: RMA takes effect behind the messages sent before it, so it goes through the ring with them. */
+/* `ordered`: RMA takes effect behind the messages sent before, so it goes through the ring with them. */
 static void fill_info(struct ofp_info *info, bool ordered)
 {
     *info = (struct ofp_info){
@@ -172,7 +172,7 @@ static int query_infos(struct ofp_info *infos, int max, char *text, size_t text_
 
 /* --------------------------------------------------------------------------------------------------------- addresses */
 
-/* There is one kind of address, whatever the info. */
+/* All infos have the same kind of address. */
 static int resolve_address(const struct ofp_info *info, const char *node, const char *service, void *address,
                            size_t *length, char *text, size_t text_size)
 {
@@ -180,7 +180,7 @@ static int resolve_address(const struct ofp_info *info, const char *node, const 
     return shm_address_resolve(node, service, address, length, text, text_size);
 }
 
-/* Who is told of a node of this host is told nothing new: nobody else ever gets here. */
+/* A node is accepted if it is this host: shm connects no other. */
 static int check_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
 {
     (void)info;
@@ -193,7 +193,7 @@ static int check_address(const struct ofp_info *info, const void *address, size_
     return shm_address_check(address, length);
 }
 
-/* An info that nobody opened is of no host yet. */
+/* An info without an open domain has no host yet. */
 static int check_host(const struct ofp_info *info, const void *bytes, size_t length, char *text, size_t text_size)
 {
     uint64_t host = info->provider_data[INFO_HOST];

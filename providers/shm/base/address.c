@@ -33,7 +33,7 @@ int shm_address_build(struct shm_address *address, uint64_t host, const char *se
 
 /* ------------------------------------------------------------------------------------------------------ resolution */
 
-/* What can be bound here is an address of this host (of this network namespace, to be exact). */
+/* An address is local if a socket can be bound to it, in this network namespace. */
 static bool can_be_bound(const struct addrinfo *entry)
 {
     int fd = socket(entry->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -156,9 +156,9 @@ int shm_address_format(const void *bytes, size_t length, char *text, size_t text
     return (size_t)result < text_size ? 0 : -OFP_ETOOSMALL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ who is there */
+/* ----------------------------------------------------------------------------------------------------- other users */
 
-/* Another user whose socket has this name, as the sockets say that this network namespace has. */
+/* Find another user whose socket has this name, in this network namespace. */
 static bool find_other_user(const struct shm_address *address, uint32_t *uid)
 {
     FILE *sockets = fopen("/proc/thread-self/net/unix", "re");
@@ -202,7 +202,7 @@ socklen_t shm_address_convert(const struct shm_address *address, struct sockaddr
 
     memset(socket_address, 0, sizeof(*socket_address));
     socket_address->sun_family = AF_UNIX;
-    /* The first byte stays zero: the abstract name space, which vanishes with the socket. */
+    /* The first byte stays zero: the abstract name space, whose names end with the socket. */
     length = snprintf(socket_address->sun_path + 1, sizeof(socket_address->sun_path) - 1, "ofipy-shm/%d/%u/%s",
                       SHM_ADDRESS_VERSION, address->uid, address->name);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);

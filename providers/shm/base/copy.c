@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copying into memory that another core reads next. Ordinary stores leave the target in our cache, changed, where the
- * reader has to fetch it line by line from; large copies go past the cache. Short ones do not: what they leave there,
- * the reader gets sooner than from memory. So this is not ofp_memory_copy, as all other copies of user memory are.
+ * Copy into memory that another processor core reads next. Ordinary stores leave the target modified in this core's
+ * cache, and the reader has to fetch it from there line by line. So large copies bypass the cache. Short copies use
+ * ordinary stores: the reader gets them from the cache sooner than from memory. All other copies of user memory use
+ * ofp_memory_copy.
  */
 #include "base/copy.h"
 
 #include "ofipy/iov.h"
 
-/* From here on; measured, docs/reference/performance.md. */
+/* Bytes from which on nontemporal stores are faster; measured, docs/reference/performance.md. */
 #define NONTEMPORAL_FROM (UINT64_C(128) << 10)
 
 #if defined(__x86_64__)
@@ -35,7 +36,7 @@ void shm_copy_nontemporal(void *to, const void *from, uint64_t length)
             _mm_stream_si128((__m128i *)(void *)(target + i),
                              _mm_loadu_si128((const __m128i *)(const void *)(source + i)));
     ofp_memory_copy(target, source, length);
-    /* Such stores are not ordered with others: whoever is told of them afterwards shall see them. */
+    /* Nontemporal stores are not ordered with other stores. The fence makes them visible before a peer is notified. */
     _mm_sfence();
 }
 #else

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Copy to memory that this core does not read next. */
+/* Copy to memory that this processor core does not read soon. */
 void shm_copy_nontemporal(void *to, const void *from, uint64_t length);
 
 #endif

@@ -9,7 +9,7 @@ uint64_t shm_random_read(void)
 {
     uint64_t number = 0;
 
-    /* So few bytes are never cut short; without a source of them the clock will do. */
+    /* getrandom never returns fewer than 8 bytes of a short request. Without a random source use the clock. */
     if (getrandom(&number, sizeof(number), 0) != sizeof(number))
         number = shm_core->now();
     return number ? number : 1;

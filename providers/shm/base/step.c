@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The test build's way to die, or stop, at a chosen step. Empty otherwise. */
+/* In the test build a process can be killed or stopped at a chosen step. Empty in other builds. */
 #include "base/step.h"
 
 #ifdef OFP_SHM_KILL_STEPS
@@ -33,6 +33,6 @@ void shm_step_handle(enum shm_step step)
     }
 }
 #else
-/* ISO C wants a declaration in every file. */
+/* ISO C requires a declaration in every file. */
 typedef int shm_step_unused;
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every point of the protocol at which a process may die, by name, in the order in which a transfer passes them.
- *
- * A build with OFP_SHM_KILL_STEPS (tests only) raises SIGKILL at the step that OFIPY_SHM_KILL_STEP names; "name:3" means
- * the third time it is passed, and OFIPY_SHM_STEP_SIGNAL another signal. In any other build OFP_SHM_STEP is nothing.
+ * Every point of the protocol at which a process may die, by name, in the order in which a transfer passes them. A
+ * build with OFP_SHM_KILL_STEPS (tests only) raises SIGKILL at the step that OFIPY_SHM_KILL_STEP names; "name:3" means
+ * the third pass, and OFIPY_SHM_STEP_SIGNAL names another signal. In other builds OFP_SHM_STEP is empty.
  */
 #ifndef SHM_STEP_H
 #define SHM_STEP_H

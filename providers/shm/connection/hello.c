@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is said at a meeting.
+ * The packets of a meeting.
  *
  *     caller                         called
- *     HELLO, segment, eventfd  ──▶   checks, maps
+ *     HELLO, segment, eventfd  ──▶   checks, maps: ACCEPTED
  *     maps                     ◀──   WELCOME, segment, eventfd
- *     up                       ──▶   ACK, or the first slot in its ring: up
+ *     UP                       ──▶   ACK, or the first slot in its ring: UP
  *
- * The ACK is there because a caller may give up while the WELCOME is on its way: who answered may only send once the
- * caller is known to listen. Which endpoint each is stands in its segment, since a packet has no room for that. When two
- * HELLOs cross, that of the lower address counts. What follows from a call, and when the answer is LATER, native/meet decides.
+ * The ACK is needed since a caller may end its attempt while the WELCOME is in flight: the called side may send only once the
+ * caller is known to read its ring. The identity of each endpoint is in its segment, since a packet has no space for it. When
+ * two HELLOs cross, the one of the lower address wins. native/meet decides what follows from a call, and when the answer is
+ * LATER. Called by meet.c under the domain's lock.
  */
 #include "connection/hello.h"
 
@@ -56,7 +57,7 @@ static int send_segment_offer(struct shm_meeting *meeting, enum shm_packet_type 
     struct shm_packet packet = shm_packet_of(endpoint, type);
     int fds[2] = {endpoint->segment_fd, endpoint->domain->self.event_fd};
 
-    /* Damaged, and about to be given up: repair.c. */
+    /* A damaged segment will be replaced: repair.c. */
     if (!shm_segment_is_whole(&endpoint->segment))
         return -EAGAIN;
     packet.number = link->number;
@@ -74,26 +75,38 @@ static bool has_caller_hung_up(const struct shm_meeting *meeting)
     return recv(meeting->watch.fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* What the table is to know of a call by a peer that we have a link to. False: the caller does not prove to be that peer. */
+/*
+ * Collect the facts that native/meet needs about a call by a peer with a link. False: the caller does not prove to be
+ * that peer.
+ */
 static bool collect_call_facts(const struct shm_meeting *meeting, struct shm_link *link, uint64_t incarnation,
                                unsigned *facts)
 {
     const struct shm_endpoint *endpoint = meeting->endpoint;
     bool is_same = shm_connection_is_of_link(link, meeting->watch.fd);
 
-    /* It has let go of the link, or has begun anew. What it sent before is read first, as a rule its farewell is there. */
+    /*
+     * The peer has dropped the link, or has started again. Its earlier slots are read first; usually its GOODBYE is
+     * among them.
+     */
     if (link->state == OFPI_MEET_UP)
         link->drain_until = shm_ring_find_end(&endpoint->ring, endpoint->head);
     if (link->state == OFPI_MEET_UP || endpoint->head < link->drain_until)
         *facts |= OFPI_MEET_UNREAD;
     if (link->segment.incarnation == incarnation)
         return is_same;
-    /* The one that we knew is gone, unless its process lives and knows nothing of it. Its end is that of a link: read to the last. */
+    /*
+     * The known endpoint has ended, unless its process lives and has not closed it. It ends as a link does: its slots
+     * are read to the last.
+     */
     *facts |= OFPI_MEET_RENEWED | OFPI_MEET_UNREAD;
     return is_same || shm_process_has_died(link->process) || ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED;
 }
 
-/* What was accepted cannot be done: the own call, if one was given up for it, or the operations that wait. */
+/*
+ * Accepting the call failed: resume the own call if it was abandoned for the peer's, or call for the operations that
+ * wait.
+ */
 static void start_own_call(struct shm_link *link)
 {
     ofpi_meet_event(&link->state, OFPI_MEET_SHORTAGE, OFPI_MEET_WANTED);
@@ -109,7 +122,7 @@ static void accept_call(struct shm_meeting *meeting, struct shm_received *receiv
     struct shm_segment_offer offer;
     int error = shm_segment_offer_open(&offer, meeting, received, keep, text, sizeof(text));
 
-    /* In favour of this one. */
+    /* The peer's call replaces our own. */
     if (link)
         shm_meetings_close(meeting->endpoint, link);
     if (!error && !link) {
@@ -145,7 +158,7 @@ static void accept_call(struct shm_meeting *meeting, struct shm_received *receiv
     meeting->link = link;
 }
 
-/* A call of a peer. */
+/* Handle a call of a peer by the rules of native/meet. */
 static void handle_call(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
 {
     struct shm_endpoint *endpoint = meeting->endpoint;
@@ -168,7 +181,7 @@ static void handle_call(struct shm_meeting *meeting, struct shm_received *receiv
         accept_call(meeting, received, peer);
 }
 
-/* Whose call it is: by what its segment says, if it does. */
+/* Find the calling peer by the identity in its segment, else by its address. */
 static struct ofp_peer *find_caller(const struct shm_endpoint *endpoint, const struct shm_packet *packet,
                                     const uint8_t *identity)
 {
@@ -200,7 +213,7 @@ static void handle_hello(struct shm_meeting *meeting, struct shm_received *recei
         reject_call(meeting, SHM_REFUSED, EPROTO);
         return;
     }
-    /* It gave up, perhaps because our own call reached it first. */
+    /* The caller has disconnected, perhaps because our own call arrived there first. */
     if (has_caller_hung_up(meeting)) {
         shm_meeting_free(meeting);
         return;
@@ -212,7 +225,7 @@ static void handle_hello(struct shm_meeting *meeting, struct shm_received *recei
         handle_call(meeting, received, peer);
 }
 
-/* Of an arena of ours, or of the table of regions; -1: none of that number. */
+/* Find the descriptor of an own arena or of the region table; -1: no such number. */
 static int find_descriptor(const struct shm_domain *domain, uint32_t number)
 {
     return number == SHM_TABLE_NUMBER ? shm_table_descriptor_of(domain) : shm_arena_find_descriptor(domain, number);
@@ -292,7 +305,7 @@ int shm_meeting_connected(struct shm_meeting *meeting)
         packet.arena = meeting->arena;
         return shm_packet_send(meeting, &packet, NULL, 0);
     }
-    /* A forked child may keep the socket of a dead process open: nobody will ever answer there. */
+    /* A forked child may keep the socket of a dead process open, and no process would ever answer there. */
     if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
         return -ECONNREFUSED;
     meeting->keep = !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
@@ -435,7 +448,7 @@ void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text
         text = absence;
     }
     snprintf(whole, sizeof(whole), "%s: %.240s", address, text ? text : describe_error(error));
-    /* The link goes, and the meeting with it. */
+    /* The link is freed, and the meeting with it. */
     if (meeting->unheard)
         ofp_peer_absent(link->peer, whole);
     else

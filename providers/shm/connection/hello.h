@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What packets of a meeting mean: the entries of struct shm_upper about meetings. */
+/* Handlers of meeting packets: the entries of struct shm_upper about meetings. */
 #ifndef SHM_HELLO_H
 #define SHM_HELLO_H
 

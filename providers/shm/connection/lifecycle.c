@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of links: they come up, are lost, are read to their end.
- *
- * A link outlives the core's peer where the other side may still write: its number is given to nobody else until the
- * process there is dead, or said GOODBYE, and the ring has been read past everything it may have claimed.
+ * The life of links: they are established, lost, and read to their end. States are those of native/meet (enum
+ * ofpi_meet_state): CONNECTING and BACKOFF have no segment yet; ACCEPTED waits for an ACK; UP; DRAINING has ended, and
+ * its last slots are read; IDLE was dropped here. A link outlives the core's peer while the peer may still write: its
+ * number is not reused until the process is dead, or said GOODBYE, and the ring has been read past everything that the
+ * peer may have claimed. Called under the domain's lock.
  */
 #include "connection/lifecycle.h"
 
@@ -21,7 +22,7 @@
 
 /* ---------------------------------------------------------------------------------------------------- coming and going */
 
-/* What refers to the link goes; the core's peer too. */
+/* Detach the link from its transfers, meetings and the core's peer. */
 static void detach_link(struct shm_link *link)
 {
     link->endpoint->upper->free_transfers(link);
@@ -46,15 +47,15 @@ void shm_link_free(struct shm_link *link)
         ofp_list_remove(&link->busy);
     if (ofp_list_linked(&link->wake))
         ofp_list_remove(&link->wake);
-    /* Ourselves: the mapping is the endpoint's. */
+    /* A link to itself uses the endpoint's own mapping. */
     if (link->segment.base != endpoint->segment.base)
         shm_segment_unmap(&link->segment);
     if (link->process)
         shm_process_release(link->process);
     endpoint->links[link->number] = NULL;
-    /* It may be the one that a claimed slot names. */
+    /* The watched slot may name this link. */
     endpoint->suspect = 0;
-    /* All that it ever claimed lies before. */
+    /* All slots that the peer ever claimed come before this position. */
     endpoint->retired_at[link->number] = endpoint->head + (UINT64_C(1) << endpoint->ring.shift);
     free(link->costs);
     free(link);
@@ -73,7 +74,7 @@ void shm_link_established(struct shm_link *link, enum ofpi_meet_event event)
     shm_link_report_up(link);
 }
 
-/* DRAINING, and nothing of it is left in the ring. */
+/* End a DRAINING link of which no slot is left in the ring. */
 static void end_drained_link(struct shm_link *link)
 {
     static const char *const ends[] = {
@@ -92,7 +93,7 @@ static void end_drained_link(struct shm_link *link)
     shm_link_free(link);
 }
 
-/* Both have said GOODBYE: neither writes any more. */
+/* Free an IDLE link after both GOODBYEs: neither side writes any more. */
 static bool free_link_after_goodbyes(struct shm_link *link)
 {
     if (link->state != OFPI_MEET_IDLE || !link->goodbye_sent || !link->goodbye_received)
@@ -123,14 +124,14 @@ void shm_goodbye_arrived(struct shm_link *link, bool ended)
 {
     link->goodbye_received = true;
     if (ended) {
-        /* Its last slot, so all before it has been read. */
+        /* GOODBYE is the last slot, so all earlier ones have been read. */
         link->state = OFPI_MEET_DRAINING;
         link->up = link->ready = false;
         link->end = SHM_END_CLOSED;
         end_drained_link(link);
         return;
     }
-    /* It dropped us and goes on: it waits for our own GOODBYE. */
+    /* The peer dropped this connection and continues: it waits for our GOODBYE. */
     if (link->peer && link->state != OFPI_MEET_DRAINING)
         shm_link_mark_lost(link, ECONNRESET, false, "the peer dropped the connection");
     else
@@ -143,7 +144,7 @@ void shm_link_replace(struct shm_link *link)
     struct ofp_peer *peer = link->peer;
     struct shm_link *calling;
 
-    /* Whoever answers next does so on a link of its own. */
+    /* The next answer of the peer belongs to a new link. */
     detach_link(link);
     shm_link_mark_ended(link, SHM_END_CLOSED);
     calling = shm_link_create(link->endpoint, peer);
@@ -181,7 +182,7 @@ void shm_link_disconnect(struct ofp_peer *peer)
 
 /* -------------------------------------------------------------------------------------------------------- progress */
 
-/* A slot at the head that its owner claimed and will never publish. */
+/* Free slots at the head that a draining peer claimed and will never publish. */
 static int free_dead_slots(struct shm_endpoint *endpoint)
 {
     int skipped = 0;
@@ -197,24 +198,24 @@ static int free_dead_slots(struct shm_endpoint *endpoint)
     }
 }
 
-/* What waits for room in their ring waits in vain. */
+/* Whether controls wait for space in a ring that its owner no longer reads. */
 static bool is_link_unread(const struct shm_link *link)
 {
     return !ofp_list_empty(&link->controls) && ofp_load_relaxed(&link->ring.header->status) & SHM_CLOSED;
 }
 
-/* Their status word said that they close: until it says that they have. */
+/* The peer's status word said that it closes: wait until it says that the peer is closed. */
 static void progress_closing_link(struct shm_link *link)
 {
     uint64_t status = ofp_load_acquire(&link->ring.header->status);
 
     if (status & ~SHM_STATUS_BITS || (status & (SHM_CLOSING | SHM_CLOSED)) == SHM_CLOSING) {
-        /* Of nonsense its owner will hear, too. */
+        /* The owner repairs a damaged status word itself. */
         shm_retry_schedule(link->endpoint);
     } else if (status & SHM_CLOSED) {
         shm_link_mark_ended(link, status & SHM_RENEWED ? SHM_END_RENEWED : SHM_END_CLOSED);
     } else {
-        /* Nobody takes it back: the word had been overwritten. */
+        /* No owner clears SHM_CLOSING: the word had been overwritten. */
         link->closing = false;
         shm_link_mark_lost(link, ECONNRESET, false, "its status word was damaged");
     }
@@ -256,7 +257,7 @@ void shm_links_disconnect(struct shm_endpoint *endpoint)
         if (link && link->state == OFPI_MEET_DRAINING) {
             end_drained_link(link);
         } else if (link && link->process && link->state != OFPI_MEET_ACCEPTED) {
-            /* It writes a ring that nobody reads: its own farewell is not waited for. */
+            /* The peer writes to a ring that is not read any more: its GOODBYE is not awaited. */
             link->goodbye_received = true;
             if (!free_link_after_goodbyes(link))
                 shm_link_mark_lost(link, ECONNRESET, false, "the shared memory of this endpoint was damaged");
@@ -272,7 +273,7 @@ void shm_links_connect_again(struct shm_endpoint *endpoint)
         if (link && link->state == OFPI_MEET_ACCEPTED) {
             shm_link_replace(link);
         } else if (link && !link->process) {
-            /* What it was told of is no more. */
+            /* The peer got the old segment in its HELLO: start again with the new one. */
             shm_meetings_close(endpoint, link);
             link->state = OFPI_MEET_CONNECTING;
             shm_link_start_call(link);
@@ -282,7 +283,7 @@ void shm_links_connect_again(struct shm_endpoint *endpoint)
 
 /* --------------------------------------------------------------------------------------------------------- connect */
 
-/* An endpoint that sends to itself needs nobody's consent. */
+/* An endpoint connects to itself without a meeting. */
 static int connect_self(struct shm_link *link)
 {
     struct shm_endpoint *endpoint = link->endpoint;

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How links come up, are lost, and end. */
+/* How links are established, lost, and end. */
 #ifndef SHM_LIFECYCLE_H
 #define SHM_LIFECYCLE_H
 
 #include "shm.h"
 
-/* Everything goes, the number is retired, our bounce buffers come back. The core does not know the link any more. */
+/* Free a link: its number is retired, our bounce buffers become free. The core has released the link before. */
 void shm_link_free(struct shm_link *link);
-/* Both sides have each other: tell the core. */
+/* Both sides have mapped each other's segment: report the peer up. */
 void shm_link_established(struct shm_link *link, enum ofpi_meet_event event);
-/* The core hears that its peer is up. */
+/* Report to the core that the peer is up. */
 void shm_link_report_up(struct shm_link *link);
-/* Call its peer; the link is lost if that cannot even begin. */
+/* Start a meeting with the peer; if that fails, the peer is marked lost. */
 void shm_link_start_call(struct shm_link *link);
-/* The way to the peer is lost for this reason; the link is gone, or leaving, afterwards. */
+/* Mark the peer lost for this reason; the link is freed, or drains, afterwards. */
 void shm_link_mark_lost(struct shm_link *link, int error, bool process_gone, const char *text);
-/* It broke the protocol. */
+/* Mark the peer lost since it broke the protocol. */
 void shm_link_fail_protocol(struct shm_link *link, const char *what);
-/* Dying links that are drained, controls that wait. Returns events handled. */
+/* Progress of links: end drained links, send queued controls. Returns events handled. */
 int shm_links_progress(struct shm_endpoint *endpoint);
-/* The initiator went away without an ACK: ask it ourselves, for there may be operations waiting. */
+/* The initiator closed without an ACK: call it on a new link, since operations may wait. */
 void shm_link_replace(struct shm_link *link);
-/* Its GOODBYE arrived; the link may be gone afterwards. */
+/* The peer's GOODBYE arrived; the link may be freed afterwards. */
 void shm_goodbye_arrived(struct shm_link *link, bool ended);
-/* Our segment is given up: part with everybody who has it; and with the fresh one go on with what was not over. */
+/*
+ * Our segment is replaced: end all links with the old one; then connect the links again that had not been established.
+ */
 void shm_links_disconnect(struct shm_endpoint *endpoint);
 void shm_links_connect_again(struct shm_endpoint *endpoint);
-/* As the core's entries. */
+/* Entries of the core's endpoint table. */
 int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size);
 void shm_link_disconnect(struct ofp_peer *peer);
 

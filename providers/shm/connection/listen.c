@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The listening socket of an endpoint: its name, and who is let in when. */
+/* The listening socket of an endpoint: its name, and the acceptance of callers. */
 #include "connection/listen.h"
 
 #include <errno.h>
@@ -14,17 +14,17 @@
 #include "connection/hello.h"
 #include "connection/meet.h"
 
-/* Out of descriptors, or enough calls: so long nobody is let in, ns. */
+/* After a shortage of descriptors, or with too many calls, no caller is accepted for this time, ns. */
 #define LISTENER_PAUSE UINT64_C(50000000)
 /* Connections accepted per call, so that a flood of them does not stop everything else. */
 #define ACCEPT_BATCH 32
-/* So long a call may take before others that wait push it out: until its HELLO, which comes at once, and until its ACK, ns. */
+/* Times after which a waiting caller may end a call: until its HELLO, which arrives at once, and until its ACK, ns. */
 #define HELLO_PATIENCE UINT64_C(100000000)
 #define ACK_PATIENCE UINT64_C(1000000000)
 
 static void unwatch_listener(struct shm_endpoint *endpoint)
 {
-    /* Readable all the time otherwise: stop looking, and look again when descriptors, or calls, may be over. */
+    /* The socket would stay readable: unwatch it until descriptors or calls may be free again. */
     shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
     endpoint->listener_timer.deadline = shm_core->now() + LISTENER_PAUSE;
     shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
@@ -42,8 +42,8 @@ static void resume_listener(struct ofp_timer *timer, uint64_t now)
 }
 
 /*
- * One more call than there may be under way: the longest that has had its time makes room. A caller that means it tries again,
- * and whom we have answered we call ourselves. False: none has, and the others wait in the backlog.
+ * There are as many calls as allowed: end the oldest one whose time is over. Its caller tries again, and a caller that
+ * was answered is called from here. False: none is overdue, and new callers wait in the backlog.
  */
 static bool end_overdue_call(struct shm_endpoint *endpoint)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sockets of meetings: connecting, packets with descriptors. Nothing blocks; what fails for want of something
- * that may come back (descriptors, room in a backlog) is tried again by timer until the deadline.
+ * The sockets of meetings: connections, and packets with descriptors. Nothing blocks. An attempt that fails for a
+ * temporary shortage (descriptors, space in a backlog) is repeated by a timer until the deadline.
  */
 #include "connection/meet.h"
 
@@ -35,7 +35,7 @@ struct shm_packet shm_packet_of(const struct shm_endpoint *endpoint, enum shm_pa
                                .probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation};
 }
 
-/* Room for the descriptors that a packet may bring. */
+/* Space for the descriptors that a packet may bring. */
 union control_room {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -84,7 +84,7 @@ static void collect_descriptors(struct shm_received *received, struct msghdr *me
     }
 }
 
-/* 1: a packet; 0: the other side hung up; -EAGAIN: nothing yet; -EMFILE: its descriptors found no room; -EPROTO. */
+/* 1: a packet; 0: the peer disconnected; -EAGAIN: nothing yet; -EMFILE: no space for its descriptors; -EPROTO. */
 static int receive_packet(int connection, struct shm_received *received)
 {
     union control_room control;
@@ -99,7 +99,7 @@ static int receive_packet(int connection, struct shm_received *received)
     while (length < 0 && errno == EINTR);
     if (length < 0)
         return errno == EAGAIN ? -EAGAIN : 0;
-    /* An empty packet, which looks like the end, may bring some too. */
+    /* An empty packet, which looks like a disconnect, may carry descriptors too. */
     collect_descriptors(received, &message);
     if (length == 0) {
         shm_received_close(received);
@@ -109,7 +109,7 @@ static int receive_packet(int connection, struct shm_received *received)
         shm_received_close(received);
         return -EMFILE;
     }
-    /* A packet of another version may have another length: its first bytes tell. */
+    /* A packet of another version may have another length; its first bytes contain the version. */
     received->whole = length == sizeof(received->packet) && !(message.msg_flags & MSG_TRUNC);
     if (length < SHM_PACKET_COMMON || received->packet.magic != SHM_PACKET_MAGIC ||
         (received->packet.version == SHM_VERSION && !received->whole)) {
@@ -154,7 +154,7 @@ static void read_meeting_packet(struct ofp_watch *watch, uint32_t events)
     case -EAGAIN:
         break;
     case 1:
-        /* The meeting may be gone afterwards. */
+        /* The meeting may be freed afterwards. */
         meeting->endpoint->upper->meeting_received(meeting, &received);
         shm_received_close(&received);
         break;
@@ -185,7 +185,7 @@ static int watch_connection(struct shm_meeting *meeting, int fd)
     return error;
 }
 
-/* One attempt to connect and say what we want. */
+/* Connect to the peer's listener and send the first packet. */
 static int connect_to_listener(struct shm_meeting *meeting)
 {
     struct sockaddr_un address;
@@ -235,7 +235,7 @@ void shm_meeting_retry(struct shm_meeting *meeting, int reason)
     advance_meeting(meeting, meeting->lack ? OFPI_MEET_SHORTAGE : OFPI_MEET_LATER);
 }
 
-/* An attempt, and what follows from its outcome. Later attempts end here too. */
+/* Start an attempt, and handle its result. The timer for later attempts calls this too. */
 static void start_attempt(struct shm_meeting *meeting)
 {
     int error = -connect_to_listener(meeting);
@@ -331,7 +331,7 @@ void shm_caller_accept(struct shm_endpoint *endpoint, int fd)
     struct shm_meeting *meeting;
     int32_t pid;
 
-    /* Somebody else's process: not even an answer. */
+    /* A process of another user gets no answer. */
     if (shm_connection_identify(fd, &pid) != 0) {
         close(fd);
         return;
@@ -346,7 +346,7 @@ void shm_caller_accept(struct shm_endpoint *endpoint, int fd)
         return;
     }
     start_meeting_timer(meeting, meeting->backoff.deadline);
-    /* The packet is there as a rule. */
+    /* The first packet has usually arrived already. */
     read_meeting_packet(&meeting->watch, EPOLLIN);
 }
 
@@ -362,7 +362,7 @@ void shm_close_notice_send(struct shm_link *link)
         return;
     memcpy(&peer, link->peer->address, sizeof(peer));
     length = shm_address_convert(&peer, &address);
-    /* Connection and packet stay in its backlog until it looks. */
+    /* Connection and packet stay in the peer's backlog until it accepts. */
     if (connect(fd, (struct sockaddr *)&address, length) == 0)
         send_packet(fd, &packet, NULL, 0);
     close(fd);

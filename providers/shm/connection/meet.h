@@ -15,14 +15,14 @@ enum shm_packet_type {
     SHM_WELCOME = 2, /* the answer, with the same */
     SHM_ACK = 3,     /* the initiator has mapped what WELCOME brought */
     SHM_REFUSED = 4, /* `status`: errno */
-    SHM_LATER = 5,   /* try again in a moment */
+    SHM_LATER = 5,   /* the caller tries again later */
     SHM_ARENA_QUESTION = 6,
     SHM_ARENA_ANSWER = 7, /* with the arena */
     SHM_FAREWELL = 8      /* the sender's endpoint is closed; where a GOODBYE found no room in the ring */
 };
 
 /* Bits of shm_packet.flags. */
-#define SHM_KEEP 1 /* keep the connection: its end is how one side learns of the other's death */
+#define SHM_KEEP 1 /* keep the connection open: its hang-up reports the death of the other side */
 
 /* The first 12 bytes are the same in every version. */
 struct shm_packet {
@@ -34,12 +34,12 @@ struct shm_packet {
     uint32_t status;
     struct shm_address address; /* the sender's */
     uint64_t incarnation;
-    uint64_t token;         /* of the sender's domain; arena question: of the asked one's */
+    uint64_t token;         /* of the sender's domain; arena question: of the questioned domain */
     uint64_t start_time;    /* of the sender's process */
-    uint64_t probe_address; /* there lies `incarnation`: who can read it there may attach */
-    uint32_t number;        /* what the receiver's slots in the sender's ring are to be signed with */
+    uint64_t probe_address; /* address of `incarnation`: a peer that can read it there may attach */
+    uint32_t number;        /* the owner number of the receiver's slots in the sender's ring */
     uint32_t arena;
-    uint32_t stamp; /* where the series of those slots' stamps begins */
+    uint32_t stamp; /* start of the stamp series of those slots */
     uint32_t reserved;
 };
 _Static_assert(offsetof(struct shm_packet, version) == 4, "layout");
@@ -59,29 +59,32 @@ _Static_assert(sizeof(struct shm_packet) == 128, "layout");
 #define SHM_PACKET_COMMON 12
 
 enum shm_meeting_role {
-    SHM_CALLER,    /* we ask for a link */
-    SHM_REQUESTER, /* we ask for an arena */
-    SHM_CALLED     /* somebody asks us */
+    SHM_CALLER,    /* we call a peer */
+    SHM_REQUESTER, /* we request an arena */
+    SHM_CALLED     /* a peer calls us */
 };
 
-/* One exchange. Owned by the endpoint's list. */
+/*
+ * One exchange. Owned by the endpoint's list. Invariant: a caller and a requester have a link; a called meeting has one
+ * only after it has answered HELLO, and its link is then ACCEPTED.
+ */
 struct shm_meeting {
     struct ofp_list node;
     struct shm_endpoint *endpoint;
-    struct shm_link *link;  /* whom it is about; CALLED: NULL until HELLO was answered */
+    struct shm_link *link;  /* the link of the peer; CALLED: NULL until HELLO was answered */
     struct ofp_watch watch; /* fd -1: no connection now */
     struct ofp_timer timer; /* the next attempt, or the deadline */
     struct ofpi_backoff backoff;
     enum shm_meeting_role role;
     uint8_t *state; /* enum ofpi_meet_state: CALLER: its link's; ASKER: `own_state` */
     uint8_t own_state;
-    int lack;     /* the last attempt's, as a positive errno; 0: it lacked nothing */
-    bool unheard; /* of the last attempt: nobody listens */
+    int lack;     /* the shortage at which the last attempt failed, as a positive errno; 0: none */
+    bool unheard; /* no endpoint listened at the last attempt */
     uint32_t arena;
-    bool keep; /* CALLER: we cannot watch the other side without the connection */
+    bool keep; /* CALLER: the peer can only be watched by the connection */
 };
 
-/* What a packet brings along. Descriptors that nobody took (and set to -1) are closed by shm_received_close. */
+/* A received packet. shm_received_close closes the descriptors that were not taken over (and set to -1). */
 struct shm_received {
     struct shm_packet packet;
     int fds[2];
@@ -92,22 +95,25 @@ void shm_received_close(struct shm_received *received);
 
 struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_meeting_role role,
                                        struct shm_link *link);
-/* Somebody has connected to our listener. Takes `fd` over. */
+/* Start the meeting of a caller that has connected to the listener. Owns `fd` afterwards. */
 void shm_caller_accept(struct shm_endpoint *endpoint, int fd);
 void shm_meeting_free(struct shm_meeting *meeting);
-/* The attempt failed for now, for this reason (positive; EAGAIN: the other side says so, or says nothing). */
+/*
+ * The attempt failed for this reason (positive; EAGAIN: the peer asks to wait, or does not answer). Try again later, or
+ * fail at the deadline.
+ */
 void shm_meeting_retry(struct shm_meeting *meeting, int reason);
-/* 0 or an error; -EAGAIN for what another attempt may cure. */
+/* 0 or a negative error; -EAGAIN: another attempt may succeed. */
 int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count);
 struct shm_packet shm_packet_of(const struct shm_endpoint *endpoint, enum shm_packet_type type);
 
-/* Begin to reach the peer of a link in state CONNECTING. */
+/* Start a meeting with the peer of a link in state CONNECTING. */
 int shm_meeting_start(struct shm_link *link);
-/* Ask the owner of a link for an arena. */
+/* Request an arena of a link's peer. */
 int shm_arena_request(struct shm_link *link, uint32_t number);
-/* Tell the owner of a link, whose ring is full, that we are closed. */
+/* Send a close notice to a link's peer whose ring is full. */
 void shm_close_notice_send(struct shm_link *link);
-/* Close every exchange about this link (NULL: all). */
+/* Close every meeting of this link (NULL: all). */
 void shm_meetings_close(struct shm_endpoint *endpoint, const struct shm_link *link);
 
 #endif

@@ -45,7 +45,7 @@ void shm_segment_offer_accept(struct shm_link *link, const struct shm_segment_of
     link->number_there = packet->number;
     link->stamp_out = packet->stamp;
     link->probe_address = packet->probe_address;
-    /* Whether we may is found out by doing it. */
+    /* Reading the peer's incarnation shows whether attach is allowed. */
     link->attach = link->endpoint->domain->attach && shm_process_is_same(link);
 }
 

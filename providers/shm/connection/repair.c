@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Damage to our own segment. Every process that we have met may write it, by mistake as well: one stray pointer there must
- * not leave this endpoint unreachable for all others.
+ * Damage to the own segment. Every process that has it mapped may write it, by mistake as well: one stray pointer there must
+ * not make this endpoint unreachable for all other peers.
  *
- * What only we know is compared with what stands there: the constants, the bits of the status word that are ours, the states
- * that a slot at the head may have, how far the hint may be. A hint is put right. Everything else may have been believed by
- * somebody, or is still written by a process that is held up, so the segment is given up for a fresh one, which peers get when
- * they meet this endpoint anew.
+ * What only this process knows is compared with the segment: the constants, our own bits of the status word, the possible
+ * states of a slot at the head, the range of the hint. A wrong hint is corrected. Any other damaged value may already have been
+ * used by a peer, or may still be written by a process that is stopped, so the segment is replaced by a new one, which peers get
+ * when they connect again. Called by progress and by the sleep handshake, under the domain's lock.
  */
 #include "connection/repair.h"
 
@@ -26,14 +26,14 @@
 
 #define VISITOR_PATIENCE UINT64_C(2000000000)
 #define REPLACE_PAUSE UINT64_C(1000000000)
-/* No hint falls so far back, and one that has is soon taken for one ahead. */
+/* A valid hint never falls this far back; a hint that does counts as one ahead. */
 #define LAG_LIMIT (INT64_C(1) << 32)
 
 /* ---------------------------------------------------------------------------------------------------- a claimed slot */
 
 /*
- * A peer that reads its ring is not between a claim and its publishing, since both happen within one call into its domain. So
- * once it has freed a slot of ours, it holds none that was claimed before.
+ * A peer that reads its ring is not between a claim and its publication, since both happen within one call into its
+ * domain. So a peer that has freed a probe slot of ours has no earlier claim left.
  */
 static void probe_slot_owner(struct shm_endpoint *endpoint, struct shm_link *link)
 {
@@ -46,7 +46,9 @@ static void probe_slot_owner(struct shm_endpoint *endpoint, struct shm_link *lin
     endpoint->suspect_probe = slot;
 }
 
-/* And has not published meanwhile, which it did before (acquire pairs with its shm_ring_free). */
+/*
+ * Whether the peer has freed the probe and the claimed slot is unchanged (acquire pairs with the peer's shm_ring_free).
+ */
 static bool has_owner_read(const struct shm_endpoint *endpoint)
 {
     return endpoint->suspect_probe &&
@@ -54,13 +56,13 @@ static bool has_owner_read(const struct shm_endpoint *endpoint)
            shm_ring_peek(&endpoint->ring, endpoint->head) == endpoint->suspect_state;
 }
 
-/* The slot at the head stays claimed. What is wrong with that; NULL: nothing yet. */
+/* The slot at the head stays claimed. Returns the damage; NULL: none yet. */
 static const char *check_claimed_slot(struct shm_endpoint *endpoint, uint64_t state)
 {
     struct shm_link *link = shm_link_find(endpoint, shm_slot_owner_of(state));
     uint64_t now = shm_core->now();
 
-    /* Skipped soon: lifecycle.c. */
+    /* Freed soon: lifecycle.c. */
     if (link && link->state == OFPI_MEET_DRAINING)
         return NULL;
     if (endpoint->suspect != endpoint->head + 1 || endpoint->suspect_state != state) {
@@ -71,7 +73,7 @@ static const char *check_claimed_slot(struct shm_endpoint *endpoint, uint64_t st
     }
     if (!link || !link->process)
         return now - endpoint->suspect_since > SHM_SUSPICION ? "a slot is claimed by nobody known" : NULL;
-    /* All endpoints of our domain share the lock that we hold. */
+    /* All endpoints of the domain share the lock that is held now. */
     if (link->process == &endpoint->domain->self || has_owner_read(endpoint))
         return "a slot is claimed in the name of a peer that does not hold it";
     if (!endpoint->suspect_probe && link->up)
@@ -81,7 +83,7 @@ static const char *check_claimed_slot(struct shm_endpoint *endpoint, uint64_t st
 
 static const char impossible[] = "the state of a slot is none that there can be";
 
-/* Of a position that is the next for its slot. */
+/* `position` is the next one of its slot. */
 static bool is_state_possible(const struct shm_ring *ring, uint64_t position)
 {
     uint64_t state = shm_ring_peek(ring, position);
@@ -104,7 +106,10 @@ bool shm_head_repair(struct shm_endpoint *endpoint)
     return false;
 }
 
-/* The others: nobody gets past one that is damaged, from whatever side. Many lines, so not at every look. */
+/*
+ * Check the other slots: senders and the reader stop at a damaged one. This reads many cache lines, so it happens only
+ * once per SHM_LOOK_PAUSE.
+ */
 static const char *check_slots(struct shm_endpoint *endpoint)
 {
     uint64_t now = shm_core->now();
@@ -126,14 +131,14 @@ uint64_t shm_status_compute(const struct shm_endpoint *endpoint)
 }
 
 /*
- * A hint ahead of the first free position makes senders believe that the ring is full, or leaves a hole that stops us. Before
- * anybody has claimed a slot by it, it is enough to put it right.
+ * A hint ahead of the first free position makes senders believe that the ring is full, or leaves a gap at which the
+ * reader stops. While no slot was claimed by the wrong hint, correcting the hint is enough.
  */
 static const char *repair_tail(struct shm_endpoint *endpoint)
 {
     const struct shm_ring *ring = &endpoint->ring;
     uint64_t tail = ofp_load_acquire(&ring->header->tail), end = shm_ring_find_end(ring, endpoint->head);
-    /* As senders compare: laps have 32 bits. */
+    /* The comparison of the senders: laps have 32 bits. */
     int64_t ahead = (int64_t)((tail - end) << (32 - ring->shift)) >> (32 - ring->shift);
 
     if (ahead <= 0 && ahead > -LAG_LIMIT)
@@ -142,7 +147,7 @@ static const char *repair_tail(struct shm_endpoint *endpoint)
         if (shm_ring_is_occupied(ring, position))
             return "slots behind a free one are taken";
     endpoint->protocol_errors++;
-    /* Who has read it and claims only now leaves a hole, which the next look finds. */
+    /* A sender that has read the wrong hint and claims later leaves a gap, which the next check finds. */
     if (ofp_claim(&ring->header->tail, &tail, end))
         shm_core->log(
             OFP_LOG_WARNING, SHM_NAME,
@@ -181,7 +186,7 @@ void shm_links_probe(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        /* An answer that has yet to be read comes behind whatever is missing now. */
+        /* An ECHO that is still to be read comes behind all slots that are missing now. */
         if (!link || !link->up || link->probe)
             continue;
         link->probe = shm_random_read();
@@ -204,7 +209,7 @@ void shm_probe_failed(struct shm_link *link)
 
 /* ---------------------------------------------------------------------------------------------------------- renewal */
 
-/* The fresh segment takes the place of the one that was given up. Nobody has links to it, but those that say farewell. */
+/* The new segment replaces the old one. Only links that send GOODBYE still use the old one. */
 static void store_fresh_segment(struct shm_endpoint *endpoint, const struct shm_segment *fresh, int fd)
 {
     shm_bounce_clear(endpoint);
@@ -244,7 +249,7 @@ void shm_segment_replace(struct shm_endpoint *endpoint, const char *why)
         "with fresh memory, and peers meet it anew",
         endpoint->base->id, why);
     endpoint->upper->drain_ring(endpoint);
-    /* As when an endpoint closes: who reads or writes our memory looks at it when done, or before. */
+    /* As when an endpoint closes: a peer checks this status after it has read our memory, or before it writes. */
     ofp_publish(&endpoint->ring.header->status, SHM_CLOSING | SHM_RENEWED);
     shm_visitors_wait(endpoint, now + VISITOR_PATIENCE);
     shm_links_disconnect(endpoint);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Damage to the own segment. */
+/* Detection and repair of damage to the own segment. */
 #ifndef SHM_REPAIR_H
 #define SHM_REPAIR_H
 
 #include "shm.h"
 
-/* Whether the slot at the head is in a state that it may be in; false: look again soon. */
+/* Whether the state of the slot at the head is possible; false: check again soon. */
 bool shm_head_repair(struct shm_endpoint *endpoint);
-/* The same of the whole of our segment, as far as it is not payload. */
+/* Check and repair all of the own segment except payload. */
 void shm_segment_repair(struct shm_endpoint *endpoint);
-/* Ask every peer whether all that it sends arrives. */
+/* Probe every peer, to find out whether all of its slots arrive. */
 void shm_links_probe(struct shm_endpoint *endpoint);
-/* It answered out of its turn: some of its slots were lost. The link is dropped, and its peer met anew. */
+/* The ECHO came out of order: slots of the peer were lost. The peer is marked lost and connects again. */
 void shm_probe_failed(struct shm_link *link);
-/* Give the segment up for a fresh one. */
+/* Replace the segment by a new one. */
 void shm_segment_replace(struct shm_endpoint *endpoint, const char *why);
-/* What has its status set in our header, by us. */
+/* The bits that this endpoint has set in its status word, without SHM_SLEEPING. */
 uint64_t shm_status_compute(const struct shm_endpoint *endpoint);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cross-memory attach (process_vm_readv(2)), and its trap: a pid may be another process' by now. */
+/*
+ * Cross-memory attach (process_vm_readv(2)). A pid may have been reused by another process, so each access verifies the
+ * incarnation of the peer, at most every VERIFIED_FOR.
+ */
 #include "link/attach.h"
 
 #include <errno.h>
@@ -7,8 +10,8 @@
 #include "link/process.h"
 
 /*
- * A pid that was the peer's is not another process' within this time, ns: it would take tens of thousands of forks. Asking
- * anew with every message costs a twentieth of the throughput at 64 KiB.
+ * A pid that was the peer's is not reused within this time, ns: that would take tens of thousands of forks. A check
+ * with every message costs a twentieth of the throughput at 64 KiB.
  */
 #define VERIFIED_FOR UINT64_C(50000000)
 
@@ -18,7 +21,7 @@ static enum shm_attach convert_attach_error(const struct shm_link *link, ssize_t
         return SHM_ATTACH_GONE;
     if (got < 0 && (errno == EPERM || errno == ENOSYS))
         return SHM_ATTACH_FORBIDDEN;
-    /* A fault: in the payload, or everywhere? */
+    /* A fault in the payload alone, or in the whole process? */
     return shm_process_is_same(link) ? SHM_ATTACH_FAULT : SHM_ATTACH_GONE;
 }
 
@@ -29,7 +32,7 @@ enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local
     bool verify = now - link->process->verified_at > VERIFIED_FOR;
     ssize_t got;
 
-    /* In the same call as the payload: between two calls the pid could become somebody else's. */
+    /* Read the incarnation in the same call as the payload: between two calls the pid could be reused. */
     if (verify) {
         local[local_count++] = (struct iovec){&word, sizeof(word)};
         remote[remote_count++] = (struct iovec){(void *)(uintptr_t)link->probe_address, sizeof(word)};
@@ -51,7 +54,7 @@ enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec
     uint64_t now = shm_core->now();
     ssize_t got;
 
-    /* Before anything is written. */
+    /* Verify before anything is written. */
     if (now - link->process->verified_at > VERIFIED_FOR) {
         if (!shm_process_is_same(link))
             return SHM_ATTACH_GONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cross-memory attach: reading and writing the address space of a peer. */
+/* Cross-memory attach: read and write the address space of a peer. */
 #ifndef SHM_ATTACH_H
 #define SHM_ATTACH_H
 
@@ -11,13 +11,15 @@ enum shm_attach {
     SHM_ATTACH_DONE,
     SHM_ATTACH_FORBIDDEN, /* not allowed after all */
     SHM_ATTACH_GONE,      /* the process is dead, or another one has its pid */
-    SHM_ATTACH_FAULT      /* memory, here or there, is not there */
+    SHM_ATTACH_FAULT      /* memory of one of the processes is not mapped */
 };
 
-/* Room of both lists that shm_attach_read is given: it adds an entry of its own, which proves whose memory it reads. */
+/*
+ * Size of both lists that shm_attach_read gets. It adds an entry of its own, which proves the identity of the process.
+ */
 #define SHM_ATTACH_ROOM (OFP_SEGMENT_LIMIT + 1)
 
-/* `length` bytes between two lists of pieces of that sum. */
+/* Copy `length` bytes between two lists of pieces, each with that total. */
 enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local, uint32_t local_count,
                                 struct iovec *remote, uint32_t remote_count, uint64_t length);
 enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec *local, uint32_t local_count,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's bounce buffers. Which are taken, and by whom, is private; a receiver gives one back by storing the
- * generation of its use into the buffer's state word, which the owner reads when it needs a buffer.
- *
- * The lowest one is preferred: it was used last and lies in the cache. Whole messages may stay in their buffers until they are
- * matched, for ever if need be, so a quarter of the buffers is kept for fragments, whose receive is there already: the
- * message that the receiver waits for may be one that needs them. A peer that gives nothing back may hold twice as many as
- * are left for the others, never all.
+ * The owner's bounce buffers. The pool of free buffers is private to the owner. A receiver returns a buffer by storing
+ * the generation of its use into the buffer's state word, which the owner reads when it needs a buffer. The lowest free
+ * buffer is preferred: it was used last and is in the cache. Whole messages may stay in their buffers without a time
+ * limit until they are matched. So a quarter of the buffers is reserved for fragments, whose receive is already posted:
+ * the message for which the receiver waits may need them. A peer that returns no buffer can occupy at most twice as
+ * many as are free for the others, never all.
  */
 #include "link/bounce.h"
 
@@ -18,11 +17,11 @@
 #include "memory/segment.h"
 
 /*
- * Bytes of fragments ahead of one receiver: more falls out of the caches before it is read. Windows of 64 messages of 64 KiB went
- * three times as fast with 256 KiB as with 768.
+ * Bytes of fragments in flight to one receiver. More bytes leave the caches before they are read: windows of 64
+ * messages of 64 KiB were three times as fast with 256 KiB as with 768.
  */
 #define AHEAD (UINT32_C(256) << 10)
-/* Taken buffers at the bottom that are looked at before a higher free one is used. */
+/* Occupied buffers at the bottom that are checked before a higher free one is used. */
 #define LOOKS 4
 
 int shm_bounce_open(struct shm_endpoint *endpoint)
@@ -92,14 +91,14 @@ void shm_bounce_clear(struct shm_endpoint *endpoint)
     endpoint->bounce.reserved = endpoint->bounce.refused = false;
 }
 
-/* True: the buffer is free, now or already. */
+/* Free the buffer if the peer has returned it. True: the buffer is free. */
 static bool collect_buffer(struct shm_endpoint *endpoint, uint32_t index)
 {
     struct shm_bounce_buffer *buffer = &endpoint->bounce.buffers[index];
 
     if (!buffer->user)
         return true;
-    /* Acquire pairs with shm_bounce_return: its reads of the buffer lie before our next write. */
+    /* Acquire pairs with shm_bounce_return: the peer's reads of the buffer come before our next write. */
     if (ofp_load_acquire(&endpoint->segment.bounce_states[index].freed) != buffer->generation)
         return false;
     shm_bounce_free(endpoint, index);
@@ -112,7 +111,7 @@ static void collect_buffers(struct shm_endpoint *endpoint)
         collect_buffer(endpoint, i);
 }
 
-/* Lowest free buffer; there is one. */
+/* There is at least one free buffer. */
 static int find_lowest_free_buffer(struct shm_endpoint *endpoint)
 {
     uint32_t count = endpoint->segment.bounce_count;
@@ -125,7 +124,7 @@ static int find_lowest_free_buffer(struct shm_endpoint *endpoint)
             return (int)(word * 64) + __builtin_ctzll(endpoint->bounce.free_bits[word]);
 }
 
-/* At the first use: most endpoints that only send small messages never need the memory. */
+/* Back the buffers at the first use: most endpoints that send only small messages never need the memory. */
 static int reserve_buffers(struct shm_endpoint *endpoint)
 {
     char text[OFP_TEXT_MAX] = "";
@@ -156,7 +155,10 @@ bool shm_bounce_collect(struct shm_link *link)
 {
     struct shm_endpoint *endpoint = link->endpoint;
 
-    /* Ordered loads: SHM_SLEEPING was set before. Pairs with shm_bounce_return, which looks at that bit afterwards. */
+    /*
+     * Ordered loads: SHM_SLEEPING was set before. Pairs with shm_bounce_return, which checks that bit after it has
+     * returned the buffer.
+     */
     for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++)
         if (endpoint->bounce.buffers[i].user &&
             ofp_load_ordered(&endpoint->segment.bounce_states[i].freed) == endpoint->bounce.buffers[i].generation)
@@ -204,12 +206,12 @@ void shm_bounce_return(struct shm_link *link, const struct shm_bounce_fields *fi
     _Atomic uint32_t *freed = &link->segment.bounce_states[fields->index].freed;
 
     OFP_SHM_STEP(bounce_received);
-    /* Release: we have read the buffer. Pairs with collect_buffer. */
+    /* Release: the buffer has been read. Pairs with collect_buffer. */
     if (!wake) {
         ofp_store_release(freed, fields->generation);
         return;
     }
-    /* The sender sets SHM_SLEEPING, then looks for a free buffer: shm_pushes_can_move. */
+    /* The sender sets SHM_SLEEPING, then checks for a free buffer: shm_pushes_can_move. */
     ofp_publish(freed, fields->generation);
     if (ofp_load_ordered(&link->ring.header->status) & SHM_SLEEPING)
         shm_owner_notify(link, SHM_SLEEPING);

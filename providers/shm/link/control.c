@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slots that carry no payload: sent now, or queued while the other side's ring is full. */
+/* Slots without payload: sent now, or queued while the peer's ring is full. */
 #include "link/control.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const 
         return;
     queued = malloc(sizeof(*queued));
     if (!queued) {
-        /* It would wait for ever: better lose the peer than hang. */
+        /* Without the slot the peer would wait without end, so the link ends. */
         shm_core->log(OFP_LOG_ERROR, SHM_NAME, "out of memory: a peer is given up");
         shm_link_mark_ended(link, SHM_END_DEAD);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links as the list of an endpoint: their numbers, and the marks that everybody may set on one. What is to follow from a
- * mark is done in lifecycle.c, when progress comes to it: nothing here calls upwards.
+ * The table of an endpoint's links: their numbers, and the marks that other layers set. lifecycle.c handles a mark when
+ * progress reaches the link: nothing here calls an upper layer.
  */
 #include "link/link.h"
 
@@ -95,7 +95,7 @@ void shm_link_schedule(struct shm_link *link)
 
 void shm_link_mark_ended(struct shm_link *link, enum shm_end end)
 {
-    /* One that is leaving is nobody's any more, and is read to its end all the same. */
+    /* An IDLE link has no peer any more, but its slots are read to the end as well. */
     if (link->state == OFPI_MEET_IDLE)
         link->state = OFPI_MEET_DRAINING;
     else if (!(ofpi_meet_event(&link->state, OFPI_MEET_CLOSED, OFPI_MEET_UNREAD) & OFPI_MEET_DO_DRAIN))

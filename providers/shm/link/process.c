@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes of peers, and their deaths.
- *
- * A pidfd becomes readable when the process is gone. A hang-up of a socket says less, since a forked child keeps sockets
- * open: it serves only where the process cannot be seen from here (another pid namespace).
+ * Processes of peers, and their deaths. A pidfd becomes readable when the process has ended. The hang-up of a socket is
+ * less reliable, since a forked child keeps sockets open. It is used only where the process is not visible from here
+ * (another pid namespace).
  */
 #include "link/process.h"
 
@@ -21,7 +20,7 @@
 #include "link/link.h"
 #include "memory/arena.h"
 
-/* Since Linux 6.5: the pidfd of the process at the other end, without a pid that may be somebody else's by now. */
+/* Since Linux 6.5: the pidfd of the process at the other end, safe against a reused pid. */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -43,7 +42,7 @@ uint64_t shm_process_read_start_time(int32_t pid)
     if (length <= 0)
         return 0;
     text[length] = 0;
-    /* The name, in parentheses, may hold anything. Behind it: field 3 and on; the start time is field 22. */
+    /* The name, in parentheses, may contain any character. Behind it: field 3 and on; the start time is field 22. */
     field = strrchr(text, ')');
     for (int i = 2; field && i < 22; i++) {
         field = strchr(field, ' ');
@@ -99,7 +98,7 @@ static int open_pidfd(int connection, int32_t pid, uint64_t start_time)
     fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return -errno;
-    /* Looked at behind the open: a pid that was reused before has another start time. */
+    /* Checked after the open: a pid that was reused before has another start time. */
     found = shm_process_read_start_time(pid);
     if (start_time && found && found != start_time) {
         close(fd);
@@ -126,7 +125,7 @@ bool shm_peer_is_watchable(const struct shm_domain *domain, int connection)
     fd = open_pidfd(connection, pid, 0);
     if (fd >= 0)
         close(fd);
-    /* Dead or out of descriptors is not a reason for the other way. */
+    /* A dead process or a shortage of descriptors is no reason to keep the connection. */
     return fd >= 0 || fd == -ESRCH || fd == -EMFILE || fd == -ENFILE;
 }
 
@@ -171,7 +170,7 @@ static int watch_process(struct shm_process *process, int connection, uint64_t s
         close(fd);
         return -ESRCH;
     }
-    /* Not EPOLLIN on the connection: what may still come on it is for the meeting. */
+    /* Not EPOLLIN on the connection: data that may still arrive there belongs to the meeting. */
     process->watch = (struct ofp_watch){.fd = fd, .events = keep ? EPOLLRDHUP : EPOLLIN, .ready = process_died};
     error = shm_core->watch_add(process->domain->base, &process->watch);
     if (error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* After a slot was filled: whether its reader sleeps, or closes. */
+/* After a slot was published: wake its reader if it sleeps, and check whether the reader closes. */
 #include "link/publish.h"
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ void shm_owner_notify(struct shm_link *link, uint64_t status)
 {
     struct shm_endpoint *endpoint = link->endpoint;
 
-    /* Several answers in one call of progress are worth one wake-up: it costs as much as copying a large message. */
+    /* Several answers in one call of progress share one wake-up: it costs as much as copying a large message. */
     if (status & SHM_SLEEPING && endpoint->in_progress) {
         if (!ofp_list_linked(&link->wake))
             ofp_list_append(&endpoint->to_wake, &link->wake);

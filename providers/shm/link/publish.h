@@ -5,11 +5,14 @@
 
 #include "shm.h"
 
-/* Wake the owner of the ring if it sleeps, note that it closes; `status` as shm_ring_publish returned it. */
+/*
+ * Wake the owner of the ring if it sleeps; mark the link if the owner closes. `status` is the result of
+ * shm_ring_publish.
+ */
 void shm_owner_notify(struct shm_link *link, uint64_t status);
-/* Wake those that shm_owner_notify kept for the end of a call of progress. */
+/* Wake the peers that shm_owner_notify deferred to the end of a call of progress. */
 void shm_sleepers_wake(struct shm_endpoint *endpoint);
-/* It is about to get an answer that it sleeps for, and would take as long to wake up as we to get there. */
+/* Wake a peer that sleeps until an answer that will be sent soon: waking takes as long as the rest of our copy. */
 void shm_sender_wake_ahead(struct shm_link *link);
 static inline void shm_slot_publish(struct shm_link *link, struct shm_slot *slot, uint64_t state)
 {

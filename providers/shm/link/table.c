@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The region table: the owner's side, and the two halves of the agreement between visitors and who closes a region. */
+/*
+ * The region table: the owner's side, and the protocol between visitors and the owner that closes a region (table.h).
+ */
 #include "link/table.h"
 
 #include <errno.h>
@@ -14,7 +16,7 @@
 #include "memory/memory.h"
 #include "memory/segment.h"
 
-/* What we know of our own entries without asking memory that others could have written. */
+/* The owner's private copy of its entries: other processes could have overwritten the shared table. */
 struct shm_published {
     uint64_t serial; /* 0: the entry is free */
     uint32_t id;     /* the region's */
@@ -29,13 +31,13 @@ struct shm_table {
 
 static uint32_t compute_place(uint64_t key, uint32_t probe)
 {
-    /* Keys that were asked for may be small numbers: spread them. */
+    /* Keys that users choose may be small numbers: spread them. */
     uint64_t first = (key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SHM_TABLE_SHIFT);
 
     return (uint32_t)((first + probe) & ((1u << SHM_TABLE_SHIFT) - 1));
 }
 
-/* Of every serial of a domain, so that it knows visitors to any of its regions. */
+/* The upper half of every serial of a domain. By it the domain identifies visitors to its regions. */
 static uint64_t family_of_domain(const struct shm_domain *domain) { return domain->token << 32; }
 
 /* ------------------------------------------------------------------------------------------------------------- owner */
@@ -106,14 +108,14 @@ int shm_region_publish(struct ofp_domain *handle, struct ofp_region *region)
             domain->table->last = 1;
         *published = (struct shm_published){family_of_domain(domain) | domain->table->last, region->id};
         fill_entry(domain, &domain->table->entries[place], region, key);
-        /* Pairs with shm_table_find: who sees the serial sees the entry. */
+        /* Pairs with shm_table_find: a reader of this serial reads the complete entry. */
         ofp_store_release(&domain->table->entries[place].serial, published->serial);
         break;
     }
     return 0;
 }
 
-/* A visitor's `visiting`, from a mapping of ours. */
+/* The word `visiting` of a peer's segment. */
 static uint64_t get_visited_serial(const struct shm_link *link)
 {
     if (!link || !link->segment.header || link->process->dead)
@@ -144,7 +146,7 @@ int shm_region_withdraw(struct ofp_domain *handle, struct ofp_region *region)
 
         if (!published->serial || published->id != region->id)
             continue;
-        /* Before the look at who is inside; pairs with shm_visit_start. */
+        /* Withdraw the entry before the visitors are checked; pairs with shm_visit_start. */
         ofp_publish(&domain->table->entries[place].serial, 0);
         if (is_visited(domain, published->serial))
             return -EAGAIN;
@@ -203,10 +205,13 @@ bool shm_visit_start(struct shm_link *link, const struct shm_target *target)
 {
     _Atomic uint64_t *own = &link->endpoint->segment.header->visiting;
 
-    /* Before the second look at the serial, which also says that the copy of the entry is whole; pairs with withdrawing. */
+    /*
+     * Announce the visit before the serial is checked again, which also proves that the copy of the entry is complete.
+     * Pairs with shm_region_withdraw.
+     */
     ofp_publish(own, target->serial);
     if (ofp_load_ordered(&target->entry->serial) == target->serial &&
-        /* Pairs with shm_endpoint_close, which then waits for us. */
+        /* Pairs with shm_endpoint_close, which then waits for the visit. */
         !(ofp_load_ordered(&link->ring.header->status) & (SHM_CLOSING | SHM_CLOSED)))
         return true;
     ofp_store_release(own, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Arenas: where `domain.empty` gets memory that peers can map.
+ * Arenas: the memory of `domain.empty`, which peers can map.
  *
- * An arena is a sparse memfd of a fixed size, mapped as a whole by its owner and by every peer that receives from it, and
- * never unmapped before the domain closes: so one descriptor and one exchange serve many regions, and a peer needs no
- * notice of regions that come and go. A region's pages are backed when it is allocated and punched out when it is freed,
- * which gives the memory back whoever still maps it, and makes the next use begin with zeros.
+ * An arena is a sparse memfd of a fixed size. Its owner and every peer that receives from it map all of it, and do not unmap it
+ * before the domain closes: so one descriptor and one exchange serve many regions, and peers need no notice of regions that are
+ * allocated and freed. A region's pages are backed when it is allocated and punched out when it is freed. That returns the
+ * memory even while a peer maps it, and makes the next use begin with zeros.
  */
 #include "memory/arena.h"
 
@@ -20,9 +20,9 @@
 #include "memory/memory.h"
 #include "memory/segment.h"
 
-/* Address space, not memory. Larger regions get an arena of their own size. */
+/* Bytes of address space, not of memory. A larger region gets an arena of its own size. */
 #define ARENA_SIZE (UINT64_C(256) << 20)
-/* After an arena could not be had: ask again no sooner, ns. */
+/* After a failed request for an arena the next request waits this long, ns. */
 #define REQUEST_PAUSE UINT64_C(1000000000)
 
 struct shm_range {
@@ -80,7 +80,7 @@ static bool allocate_range(struct shm_arena *arena, uint64_t length, uint64_t *o
     return false;
 }
 
-/* Out of memory: the range is not used again, which is the smaller evil. */
+/* If memory runs out, the range is lost until the domain closes. */
 static void free_range(struct shm_arena *arena, uint64_t offset, uint64_t length)
 {
     struct ofp_list *before = &arena->free;
@@ -122,7 +122,7 @@ static void free_arena(struct shm_arena *arena)
 static int create_arena(struct shm_domain *domain, uint64_t size, struct shm_arena **result, char *text,
                         size_t text_size)
 {
-    /* Never reused in a process, so that a peer cannot take one arena for another. */
+    /* Numbers are not reused in a process, so a peer cannot mistake one arena for another. */
     static _Atomic uint32_t last_number;
     struct shm_arena *arena = calloc(1, sizeof(*arena));
     int fd = arena ? shm_memfd_create("ofipy-arena", size, text, text_size) : -ENOMEM;
@@ -151,7 +151,7 @@ static int create_arena(struct shm_domain *domain, uint64_t size, struct shm_are
     return 0;
 }
 
-/* An arena with room, and where in it. */
+/* Allocate a range, in a new arena if necessary. */
 static int allocate_space(struct shm_domain *domain, uint64_t length, struct shm_arena **result, uint64_t *offset,
                           char *text, size_t text_size)
 {
@@ -165,7 +165,7 @@ static int allocate_space(struct shm_domain *domain, uint64_t length, struct shm
     }
     if (length < ARENA_SIZE)
         error = create_arena(domain, ARENA_SIZE, result, text, text_size);
-    /* A limit on address space or file size may leave room for just this one. */
+    /* A limit on address space or file size may allow an arena of just this size. */
     if (error)
         error = create_arena(domain, length, result, text, text_size);
     if (error)
@@ -194,7 +194,7 @@ int shm_arena_allocate(struct ofp_domain *handle, struct ofp_region *region, cha
     if (error) {
         fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)region->length);
         free_range(arena, offset, region->length);
-        /* One of its own was made for it, and nobody else knows that. */
+        /* The arena was created for this region alone, and no peer has it. */
         if (arena->size > ARENA_SIZE && is_arena_unused(arena)) {
             ofp_list_remove(&arena->node);
             free_arena(arena);
@@ -263,7 +263,7 @@ struct shm_foreign_arena {
     struct ofp_list node; /* in shm_process.arenas */
     uint32_t number;
     bool requested;
-    uint64_t request_again; /* when, after a failure */
+    uint64_t request_again; /* time of the next request after a failure */
     char *base;             /* NULL: not mapped */
     uint64_t size;
 };
@@ -283,7 +283,7 @@ static void request_foreign_arena(struct shm_link *link, struct shm_foreign_aren
 {
     if (arena->requested || (arena->request_again && shm_core->now() < arena->request_again))
         return;
-    /* Set first: the answer to the question may be that it cannot be asked. */
+    /* Set first: a failed request delivers its answer within the call. */
     arena->requested = true;
     if (link->endpoint->upper->request_arena(link, arena->number) != 0)
         shm_foreign_arena_arrived(link->process, arena->number, -1);

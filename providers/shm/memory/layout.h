@@ -39,18 +39,18 @@
 #define SHM_BOUNCE_COUNT_MAX 4096
 
 /* Bits of shm_header.status. */
-#define SHM_SLEEPING UINT64_C(1) /* wake the owner by its eventfd; whoever clears the bit does */
-#define SHM_ANNOUNCE UINT64_C(2) /* its unexpected payload is above the bound: announce, do not send */
-#define SHM_CLOSING UINT64_C(4)  /* its memory is the user's again, what is read from it now may be anything */
-#define SHM_CLOSED UINT64_C(8)   /* it reads and writes no ring any more */
-#define SHM_EVENTS UINT64_C(16)  /* tell it of every access to its memory; set before anybody knows the segment */
-#define SHM_RENEWED UINT64_C(32) /* with CLOSING: the owner lives on with another segment; meet it anew */
+#define SHM_SLEEPING UINT64_C(1) /* the owner sleeps: the sender that clears the bit writes to its eventfd */
+#define SHM_ANNOUNCE UINT64_C(2) /* the owner's unexpected payload is above the bound: announce messages */
+#define SHM_CLOSING UINT64_C(4)  /* the owner's memory belongs to the user again; do not trust what is read now */
+#define SHM_CLOSED UINT64_C(8)   /* the owner reads and writes no ring any more */
+#define SHM_EVENTS UINT64_C(16)  /* notify the owner of every access to its memory; set before a peer has the segment */
+#define SHM_RENEWED UINT64_C(32) /* with CLOSING: the owner continues with another segment; connect again */
 #define SHM_STATUS_BITS UINT64_C(63)
 
-/* What an owner understands beyond what its version says: bits of shm_header.knows. */
+/* Features of an owner beyond its version: bits of shm_header.knows. */
 #define SHM_KNOWS_INTERNAL UINT64_C(1) /* SHM_INTERNAL in a slot */
-#define SHM_KNOWS_LOOKS UINT64_C(2)    /* shm_header.looks is kept */
-#define SHM_KNOWS_ATOMICS UINT64_C(4)  /* peers carry out atomics, by the instructions that it uses; notices of them */
+#define SHM_KNOWS_LOOKS UINT64_C(2)    /* the owner updates shm_header.looks */
+#define SHM_KNOWS_ATOMICS UINT64_C(4)  /* peers may execute atomics with the instructions that the owner uses */
 
 struct shm_header {
     /* Constants, written before the segment is handed out. */
@@ -63,17 +63,17 @@ struct shm_header {
     uint64_t incarnation;
     uint64_t size;
     uint64_t knows;                      /* SHM_KNOWS_…; 0 from owners before there were any */
-    uint8_t identity[SHM_IDENTITY_SIZE]; /* of the endpoint; zeros: its owner does not say */
-    /* Where the next free slot is likely to be; never ahead of it. Written by senders. */
+    uint8_t identity[SHM_IDENTITY_SIZE]; /* of the endpoint; zeros: not stated */
+    /* Hint: the next free slot; never ahead of it. Written by senders. */
     _Atomic uint64_t tail;
     uint8_t tail_pad[56];
-    /* SHM_SLEEPING … : written by the owner, SHM_SLEEPING cleared by senders. */
+    /* Bits SHM_SLEEPING and following: written by the owner; senders clear SHM_SLEEPING. */
     _Atomic uint64_t status;
     uint8_t status_pad[56];
-    /* The serial of the region of a peer that the owner is reaching into just now, 0: none. Read by that peer. */
+    /* The serial of the peer's region that the owner visits now; 0: none. Read by that peer. */
     _Atomic uint64_t visiting;
     uint8_t visiting_pad[56];
-    /* Counts the owner's looks at its ring: while it changes, the owner is awake and at our service. */
+    /* Counts the owner's polls of its ring: while it changes, the owner is awake and makes progress. */
     _Atomic uint32_t looks;
     uint8_t looks_pad[60];
 };
@@ -93,31 +93,31 @@ _Static_assert(offsetof(struct shm_header, visiting) == 192, "layout: a line of 
 _Static_assert(offsetof(struct shm_header, looks) == 256, "layout: a line of its own");
 _Static_assert(sizeof(struct shm_header) == 320, "layout");
 
-/* What a slot holds. */
+/* Kinds of slots. */
 enum shm_kind {
     SHM_INLINE = 1,    /* a message, payload in the slot */
     SHM_BOUNCE = 2,    /* a message, payload in a bounce buffer of the sender */
     SHM_ANNOUNCED = 3, /* a message whose payload the receiver fetches, or asks for with CLEAR */
-    SHM_DONE = 4,      /* the receiver has what was announced, or failed: the sender's operation ends */
-    SHM_CLEAR = 5,     /* send what was announced as fragments */
-    SHM_FRAGMENT = 6,  /* a piece of it, in a bounce buffer */
-    SHM_ABORT = 7,     /* no (more) fragments will come */
+    SHM_DONE = 4,      /* the receiver has the announced payload, or failed: the sender's operation ends */
+    SHM_CLEAR = 5,     /* request: send the announced payload as fragments */
+    SHM_FRAGMENT = 6,  /* a piece of announced payload, in a bounce buffer */
+    SHM_ABORT = 7,     /* the sender will send no more fragments */
     SHM_GOODBYE = 8,   /* the last slot of this sender */
-    SHM_NOTHING = 9,   /* claimed, then not needed */
-    SHM_REMOTE = 10,   /* RMA or atomics, or a part of one: a struct shm_request in a bounce buffer of the sender */
-    SHM_ANSWER = 11,   /* its end; what was read lies in that buffer, which is the initiator's again */
-    SHM_NOTICE = 12,   /* the sender has read or written memory of ours by itself */
-    SHM_PROBE = 13,    /* answer with ECHO: does all that you send arrive? */
-    SHM_ECHO = 14      /* the answer, with the id of the question */
+    SHM_NOTHING = 9,   /* an empty slot: claimed, then not needed */
+    SHM_REMOTE = 10,   /* RMA or an atomic, or a part of one: a struct shm_request in a bounce buffer of the sender */
+    SHM_ANSWER = 11,   /* the answer to REMOTE; returns the buffer, with data that was read in it */
+    SHM_NOTICE = 12,   /* the sender has accessed memory of the owner directly */
+    SHM_PROBE = 13,    /* request for an ECHO, which proves that no earlier slot is missing */
+    SHM_ECHO = 14      /* the answer, with the id of the PROBE */
 };
 
 /* Bits of shm_slot.flags. */
 #define SHM_TAGGED 1    /* the tagged channel */
 #define SHM_HAS_DATA 2  /* `data` is remote CQ data */
 #define SHM_ENDED 4     /* goodbye: the endpoint is closed, not only this connection */
-#define SHM_FETCH 4     /* announced: its sender waits for delivery, whether or not a receive has matched it */
+#define SHM_FETCH 4     /* announced: the sender waits for delivery, whether or not a receive has matched */
 #define SHM_LAST 8      /* remote: the last part of its operation */
-#define SHM_INTERNAL 16 /* the internal channel, whatever SHM_TAGGED says; only to owners that know it */
+#define SHM_INTERNAL 16 /* the internal channel, regardless of SHM_TAGGED; only to owners with SHM_KNOWS_INTERNAL */
 
 /* Fields of the kinds, at the payload's place. */
 struct shm_bounce_fields {
@@ -146,9 +146,10 @@ struct shm_control_fields {
 };
 
 /*
- * A part of an RMA or atomic operation, at the start of a bounce buffer, and its pieces behind it. From the next cache line on
- * lie the `length` bytes to write, or to combine with, and of comparing atomics as many to compare with; what is read takes
- * their place. Each part names all memory of the operation, so that all of it is checked before any is touched.
+ * A part of an RMA or atomic operation, at the start of a bounce buffer, followed by its remote pieces. From the next
+ * cache line on: `length` bytes to write, or to combine with; for comparing atomics then as many bytes to compare with.
+ * Read data replaces them. Each part names all memory of the operation, so that the peer checks all of it before it
+ * accesses any.
  */
 struct shm_remote_piece {
     uint64_t offset, length, key;
@@ -171,11 +172,11 @@ static inline struct shm_remote_piece *shm_pieces_of(struct shm_request *request
     return (struct shm_remote_piece *)(void *)(request + 1);
 }
 
-/* Everything of a slot but its state: what a receiver copies before it looks. */
+/* Everything of a slot but its state. The receiver copies it before it checks any of it. */
 struct shm_content {
     uint8_t kind;
     uint8_t flags;
-    uint16_t stamp;  /* the next one of this sender; shm_stamp_advance */
+    uint16_t stamp;  /* the next stamp of this sender; shm_stamp_advance */
     uint32_t length; /* bytes in the slot or in the bounce buffer */
     uint64_t tag;
     uint64_t data;
@@ -213,7 +214,9 @@ _Static_assert(offsetof(struct shm_slot, content.control.data) == 64, "layout");
 _Static_assert(offsetof(struct shm_slot, content.control.completed) == 72, "layout");
 _Static_assert(sizeof(struct shm_slot) == SHM_SLOT_SIZE, "layout: two cache lines");
 
-/* Free when `freed` is the generation of the buffer's last use, which only its owner knows for sure. */
+/*
+ * The buffer is free when `freed` is the generation of its last use. Only the owner knows that generation for certain.
+ */
 struct shm_bounce_state {
     _Atomic uint32_t freed;
     uint8_t pad[SHM_CACHE_LINE - 4];
@@ -221,9 +224,9 @@ struct shm_bounce_state {
 _Static_assert(sizeof(struct shm_bounce_state) == SHM_CACHE_LINE, "layout");
 
 /*
- * Stamps. Every slot carries the next number of a series that its sender and the ring's owner agreed on when they met. So the
- * owner knows a slot that its signer never published, one that is missing, one that comes out of its turn. It is no secret
- * from somebody who wants to know it, and need not be: the kernel trusts that user too.
+ * Every slot carries the next stamp of a series that its sender and the ring's owner agreed on when they connected. By
+ * the stamps the owner detects a slot that its sender never published, a missing slot, and a slot out of order. The
+ * series is no secret from a process of the same user, and need not be: the kernel trusts that user too.
  */
 static inline uint32_t shm_stamp_advance(uint32_t series)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Room for shared memory: a memfd has no limit of its own, so whoever fills one meets the memory cgroup, whose answer is
- * the OOM killer. Before anything large is backed it is compared with what the cgroups above us and the machine have left.
+ * Shared memory and its limits. A memfd has no limit of its own: a process that fills one may exceed its memory cgroup
+ * and be killed by the OOM killer. So before a large range is backed, its size is compared with what the cgroups of
+ * this process and the machine have left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +15,9 @@
 
 #include "memory/memory.h"
 
-/* Below this a look at a dozen files costs more than it is worth. */
+/* Below this size the check, which reads a dozen files, costs more than it is worth. */
 #define LARGE (UINT64_C(1) << 20)
-/* A signal undoes what fallocate did so far: large ranges go in pieces. */
+/* A signal undoes what fallocate has done so far: large ranges are backed in pieces. */
 #define PIECE (UINT64_C(16) << 20)
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
@@ -76,7 +77,7 @@ static void read_group(const char *directory, const char *limit_file, const char
 
     if (!read_number(directory, limit_file, &limit) || !read_number(directory, usage_file, &usage))
         return;
-    /* Page cache that nobody uses goes first. */
+    /* The kernel drops inactive page cache first. */
     snprintf(path, sizeof(path), "%.1000s/memory.stat", directory);
     reclaimable = read_row(path, "inactive_file ");
     usage = usage > reclaimable ? usage - reclaimable : 0;

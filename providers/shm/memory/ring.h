@@ -2,14 +2,14 @@
 /*
  * The inbound ring: claim, publish, poll, free.
  *
- * Many senders, one reader, no lock. A position counts slots since the ring was made; its slot is `position mod slots`, its
- * lap `position / slots`, cut to 32 bits and only ever compared for equality or by a signed difference. A slot's state
+ * Many senders, one reader, no lock. A position counts slots since the ring was created; its slot is `position mod slots`, its
+ * lap `position / slots`, cut to 32 bits and only compared for equality or by a signed difference. A slot's state
  *
  *     FREE(lap) -> CLAIMED(lap, owner) -> READY(lap, owner) -> FREE(lap + 1)
  *
  * is changed by the sender (first two) and the reader (last). `tail` is a hint that is never ahead of the first free
- * position: it is stored only after the slot before it was seen claimed (release, so that the owner may rely on it: repair.c).
- * It may fall behind; who finds it so walks on.
+ * position: a sender stores it only after it has found the slot before it claimed (release, so that the owner may rely on
+ * that: repair.c). The hint may fall behind; a sender that finds it behind checks the following slots.
  */
 #ifndef SHM_RING_H
 #define SHM_RING_H
@@ -44,16 +44,16 @@ static inline struct shm_slot *shm_ring_find_slot(const struct shm_ring *ring, u
     return &ring->slots[position & ((UINT64_C(1) << ring->shift) - 1)];
 }
 
-/* The first position behind `position` that may be free, as its slot tells; false: the ring is full. */
+/* Advance `position` to the next position that may be free, by the state of its slot. False: the ring is full. */
 static inline bool shm_ring_advance(const struct shm_ring *ring, uint64_t state, uint64_t *position)
 {
     uint64_t slots = UINT64_C(1) << ring->shift;
     int32_t laps = (int32_t)(shm_lap_of(state) - (uint32_t)(*position >> ring->shift));
 
-    /* Still holds what was sent a lap ago (or a hostile peer wrote it). */
+    /* The slot still contains a message of the previous lap (or a faulty peer wrote the state). */
     if (laps < 0)
         return false;
-    /* FREE(n): position n of the slot may be ahead of others that are free, position n - 1 was claimed for certain. */
+    /* FREE(n): other free positions may come before position n of this slot, but its position n - 1 was claimed. */
     if (laps > 0 && shm_phase_of(state) == SHM_FREE)
         laps--;
     *position += (uint64_t)laps * slots + 1;
@@ -61,12 +61,16 @@ static inline bool shm_ring_advance(const struct shm_ring *ring, uint64_t state,
 }
 
 /*
- * Take the first free slot: it is the caller's until shm_ring_publish. NULL: the ring is full. `state` is what to publish.
+ * Claim the first free slot for the caller, until shm_ring_publish. NULL: the ring is full. `state` is the state to
+ * publish.
  */
 static inline struct shm_slot *shm_ring_claim(const struct shm_ring *ring, uint32_t owner, uint64_t *state)
 {
     uint64_t position = ofp_load_relaxed(&ring->header->tail);
-    /* A walk over the whole ring finds a slot or fullness; more only where others race, or fool us. */
+    /*
+     * Checking the whole ring once finds a free slot or a full ring. More steps are needed only if other senders race,
+     * or a peer wrote wrong values.
+     */
     uint64_t steps = UINT64_C(2) << ring->shift;
 
     OFP_SHM_STEP(before_claim);
@@ -75,10 +79,13 @@ static inline struct shm_slot *shm_ring_claim(const struct shm_ring *ring, uint3
         uint64_t lap = position >> ring->shift;
         uint64_t expected = shm_state_build(lap, 0, SHM_FREE);
 
-        /* Acquire pairs with shm_ring_free: the reader is done with the old content. */
+        /* Acquire pairs with shm_ring_free: the reader has finished with the old content. */
         if (ofp_claim(&slot->state, &expected, shm_state_build(lap, owner, SHM_CLAIMED))) {
             OFP_SHM_STEP(after_claim);
-            /* Not an exchange: at worst the hint falls back, and somebody walks. Nothing is read through it. */
+            /*
+             * A plain store suffices: at worst the hint falls back, and later claims check more slots. Nothing is read
+             * through the hint.
+             */
             if (ofp_load_relaxed(&ring->header->tail) == position)
                 ofp_store_release(&ring->header->tail, position + 1);
             OFP_SHM_STEP(after_tail);
@@ -92,7 +99,7 @@ static inline struct shm_slot *shm_ring_claim(const struct shm_ring *ring, uint3
     return NULL;
 }
 
-/* Whether a claim would have found room just now. */
+/* Whether a claim would find a free slot now. */
 static inline bool shm_ring_has_space(const struct shm_ring *ring)
 {
     uint64_t position = ofp_load_relaxed(&ring->header->tail);
@@ -102,9 +109,9 @@ static inline bool shm_ring_has_space(const struct shm_ring *ring)
 }
 
 /*
- * Hand the slot to the reader. Release: the content is there before READY is. The exchange is also the sender's fence of
- * the sleep handshake: the status that it returns was read after READY became visible (the reader sets SHM_SLEEPING,
- * then looks at the slot), and on x86 it costs the one locked instruction that a fence would.
+ * Pass the slot to the reader. Release: the content is written before READY. The exchange is also the sender's fence of
+ * the sleep handshake: the returned status was read after READY became visible (the reader sets SHM_SLEEPING, then
+ * checks the slot). On x86 it costs the one locked instruction that a fence would cost.
  */
 static inline uint64_t shm_ring_publish(const struct shm_ring *ring, struct shm_slot *slot, uint64_t state)
 {
@@ -131,7 +138,7 @@ static inline bool shm_ring_is_claimed(const struct shm_ring *ring, uint64_t hea
     return shm_lap_of(state) == (uint32_t)(head >> ring->shift) && shm_phase_of(state) == SHM_CLAIMED;
 }
 
-/* Reader: the slot's content is no longer needed. Release: all reads of it lie before. */
+/* Reader: free the slot at `head`. Release: all reads of its content come before. */
 static inline void shm_ring_free(const struct shm_ring *ring, uint64_t head)
 {
     uint64_t lap = (head >> ring->shift) + 1;
@@ -141,7 +148,7 @@ static inline void shm_ring_free(const struct shm_ring *ring, uint64_t head)
     OFP_SHM_STEP(after_slot_free);
 }
 
-/* Whether `position` has been claimed, and perhaps published. */
+/* Whether the slot of `position` is claimed or published. */
 static inline bool shm_ring_is_occupied(const struct shm_ring *ring, uint64_t position)
 {
     uint64_t state = shm_ring_peek(ring, position);
@@ -149,7 +156,7 @@ static inline bool shm_ring_is_occupied(const struct shm_ring *ring, uint64_t po
     return shm_ring_is_claimed(ring, position, state) || shm_ring_is_ready(ring, position, state);
 }
 
-/* Reader: first position from `head` on that nobody has claimed. Walks the claimed ones: for rare occasions. */
+/* Reader: the first position from `head` on that is not claimed. Checks each claimed slot, so only for rare events. */
 static inline uint64_t shm_ring_find_end(const struct shm_ring *ring, uint64_t head)
 {
     uint64_t limit = head + (UINT64_C(1) << ring->shift);
@@ -159,7 +166,7 @@ static inline uint64_t shm_ring_find_end(const struct shm_ring *ring, uint64_t h
     return head;
 }
 
-/* Owner of the ring, before anybody else knows it: all slots FREE for the lap of `position`. */
+/* Owner, before a peer has the segment: all slots become FREE for the lap of `position`. */
 static inline void shm_ring_init(const struct shm_ring *ring, uint64_t position)
 {
     for (uint64_t i = 0; i < UINT64_C(1) << ring->shift; i++) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Making and mapping segments.
- *
- * Two traps of memfds. A peer that shrinks one turns our next access into SIGBUS: a foreign one is mapped only when sealed
- * against that, and checked for its size. And its pages count to the memory cgroup of whoever touches them first, which
- * answers with the OOM killer: what is needed is backed at once, by fallocate, and only when there is room (memory.c).
+ * Create and map segments. Memfds have two traps. A peer that shrinks one turns our next access into SIGBUS: a foreign
+ * memfd is mapped only if it is sealed against that, and its size is checked. And the memory cgroup of the process that
+ * touches a page first is charged for it, and may answer with the OOM killer: needed memory is backed at once by
+ * fallocate, and only if enough is left (memory.c).
  */
 #include "memory/segment.h"
 
@@ -50,7 +49,7 @@ int shm_memfd_create(const char *name, uint64_t size, char *text, size_t text_si
     struct rlimit limit;
     int fd, error;
 
-    /* Beyond it ftruncate would send SIGXFSZ. */
+    /* Beyond this limit ftruncate would send SIGXFSZ. */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur) {
         snprintf(text, text_size,
                  "shared memory of %llu bytes is beyond the file size limit of %llu bytes: raise it "
@@ -217,7 +216,7 @@ int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text
                  strerror(errno));
         return -errno;
     }
-    /* Copied once: the peer can write it at any time. */
+    /* Copied once: the peer can write the header at any time. */
     memcpy(&header, base, offsetof(struct shm_header, tail));
     *segment = (struct shm_segment){.base = base,
                                     .size = size,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Segments: making, mapping and checking them, and the descriptors of such memory. */
+/* Segments: create, map and check them, and the descriptors of such memory. */
 #ifndef SHM_SEGMENT_H
 #define SHM_SEGMENT_H
 
 #include "memory/layout.h"
 
-/* A mapped segment, own or foreign. The constants were copied out and checked; nothing is read twice. */
+/*
+ * A mapped segment, own or foreign. The constants were copied out and checked once; they are never read from the
+ * mapping again.
+ */
 struct shm_segment {
     char *base;
     size_t size;
@@ -22,22 +25,22 @@ struct shm_segment {
 };
 
 /*
- * Make and map a segment of this geometry, its bounce buffers not yet backed by memory; `fd` gets its descriptor. `identity`:
- * the endpoint's, NULL: none to state.
+ * Create and map a segment of this geometry; its bounce buffers are not yet backed. `fd` gets the descriptor.
+ * `identity`: the endpoint's; NULL: none to state.
  */
 int shm_segment_create(struct shm_segment *segment, uint32_t slot_shift, uint32_t bounce_size, uint32_t bounce_count,
                        uint64_t incarnation, const uint8_t *identity, int *fd, char *text, size_t text_size);
 /* Back the bounce buffers. -ENOMEM with the remedy in `text`. */
 int shm_segment_reserve_bounce(const struct shm_segment *segment, int fd, char *text, size_t text_size);
-/* Check a descriptor that came from outside, then map it. The descriptor stays the caller's. */
+/* Check a peer's descriptor, then map it. The caller still owns the descriptor. */
 int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text_size);
 void shm_segment_unmap(struct shm_segment *segment);
-/* Whether the constants of a segment of our own are what shm_segment_create wrote. */
+/* Whether the constants of an own segment are what shm_segment_create wrote. */
 bool shm_segment_is_whole(const struct shm_segment *segment);
 
 /* A sealed, empty memfd of this size. Returns the descriptor or a negative error. */
 int shm_memfd_create(const char *name, uint64_t size, char *text, size_t text_size);
-/* What the owner of a segment that came from outside says that it is; zeros: nothing, or it is no segment. */
+/* Read the identity that a peer's segment states; zeros: none, or the descriptor is no segment. */
 void shm_segment_read_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE]);
 bool shm_identity_is_stated(const uint8_t identity[SHM_IDENTITY_SIZE]);
 

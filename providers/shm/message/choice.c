@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rule. The current way is replaced by another that is cheaper by a tenth: a smaller difference is noise. The cost of the other
- * ways is learned by trials of one message. A trial of the pipeline has two more, unless one of them is very dear: messages that
- * follow each other in the pipeline take less than one that is alone.
+ * The rule. Another method replaces the current one if it is cheaper by a tenth: a smaller difference is noise. The
+ * cost of the other methods is measured by trials of one message. A trial of the pipeline has two more messages, unless
+ * one of them costs too much: messages that follow each other in the pipeline cost less than a single one.
  *
- * Trials may lose a fiftieth of the time of all messages. A message by a way that costs twice as much is so paid for by fifty others; a
- * way that costs the same is tried at every sixteenth message. The first trial of a way may exceed the allowance, which later
- * messages then pay back.
+ * Trials may lose a fiftieth of the time of all messages. So fifty messages pay for one by a method of twice the cost,
+ * and a method of equal cost is tried at every sixteenth message. The first trial of a method may exceed the allowance;
+ * later messages then pay it back.
  */
 #include "message/choice.h"
 
-/* The share of time that trials may lose: one part in so many. */
+/* The share of time that trials may lose: one part in TRIAL_SHARE. */
 #define TRIAL_SHARE 50
-/* Messages by the current way between two trials, at least. */
+/* Minimal number of messages by the current method between two trials. */
 #define TRIAL_PAUSE 16
 /* Messages of one trial. */
 static const uint8_t trial_length[OFP_MOVED_WAYS] = {
     [OFP_MOVED_MAPPED] = 1, [OFP_MOVED_PIPELINED] = 3, [OFP_MOVED_ATTACHED] = 1};
 /*
- * A trial ends early with a message that costs so many times as much as the current way. The first one may cost more: it may wake the
- * sender, which the next ones find awake.
+ * A trial ends early with a message that costs HOPELESS times as much as the current method. The first message may cost
+ * more, since it may wake the sender, which is awake for the next ones.
  */
 #define HOPELESS 2
 #define HOPELESS_FIRST 4
-/* The allowance is capped at what one message loses by a way that costs so many times as much; dearer trials are made no more rarely. */
+/*
+ * The allowance is capped at the loss of one message by a method that costs DEAREST times as much. Dearer methods are
+ * not tried more rarely.
+ */
 #define DEAREST 4
-/* A trial during which the process did not run for a while costs later trials so many times the current way's cost, at most. */
+/*
+ * The debt of a trial, for example one in which the process did not run, is capped at DEEPEST_DEBT times the current
+ * cost.
+ */
 #define DEEPEST_DEBT 8
-/* A cost below this share of the current way's is cheaper: 9 parts of 10. */
+/* A cost counts as cheaper below 9 tenths of the current one. */
 #define CHEAPER 9
 #define OF 10
 
@@ -41,7 +47,7 @@ static uint32_t compute_median(uint32_t a, uint32_t b, uint32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* ps for each KiB; 0: not known. */
+/* ps per KiB; 0: not known. */
 static uint64_t find_cost(const struct shm_choice *choice, enum ofp_moved method)
 {
     const uint32_t *costs = choice->costs[method];
@@ -51,7 +57,7 @@ static uint64_t find_cost(const struct shm_choice *choice, enum ofp_moved method
 
 static bool has_method(uint32_t methods, enum ofp_moved method) { return methods & SHM_METHOD_BIT(method); }
 
-/* The cheapest of the ways whose cost is known; the first of them while none is known. */
+/* The cheapest method with a known cost; the first method while none is known. */
 static enum ofp_moved find_cheapest_method(const struct shm_choice *choice, uint32_t methods)
 {
     enum ofp_moved best = OFP_MOVED_WAYS, first = OFP_MOVED_WAYS;
@@ -77,7 +83,7 @@ static void update_current_method(struct shm_choice *choice, uint32_t methods)
         choice->current = (uint8_t)best;
 }
 
-/* The way to try next: each of the others in its turn. OFP_MOVED_WAYS: there is no other. */
+/* The method to try next: the others in turn. OFP_MOVED_WAYS: there is no other. */
 static enum ofp_moved choose_next_trial(const struct shm_choice *choice, uint32_t methods)
 {
     for (uint32_t step = 1; step <= OFP_MOVED_WAYS; step++) {
@@ -89,7 +95,7 @@ static enum ofp_moved choose_next_trial(const struct shm_choice *choice, uint32_
     return OFP_MOVED_WAYS;
 }
 
-/* The expected loss of a trial, ps for each KiB. Only of ways whose cost is known. */
+/* The expected loss of a trial, ps per KiB. Only for methods with a known cost. */
 static uint64_t compute_trial_loss(const struct shm_choice *choice, enum ofp_moved method)
 {
     uint64_t cost = find_cost(choice, method), current = find_cost(choice, choice->current);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The cost of a message is the time from its beginning, or from the end of the one before it where that is later, to its own end: of
- * messages that are under way together each costs what it adds. A message of the pipeline does not count where the message that ended
- * before it took another copy method: its fragments arrived while the receiver copied that message.
+ * The cost of a message is the time from its start, or from the end of the previous message if that is later, to its
+ * own end: messages in flight together each cost what they add. A pipelined message does not count if the message that
+ * ended before it used another copy method: its fragments arrived while the receiver copied that message.
  */
 #include "message/cost.h"
 
@@ -11,7 +11,7 @@
 /* Classes of sizes: powers of two, from 4 KiB to 128 MiB and more. */
 #define FIRST_CLASS 12
 #define CLASSES 16
-/* A message is alone that comes later after the last one than so many messages take. */
+/* A message is alone if it starts more than the time of ALONE messages after the end of the last one. */
 #define ALONE 4
 /* Bytes that a copy method moves in a nanosecond, as long as its cost is not known. */
 #define GUESSED_RATE 10
@@ -19,9 +19,9 @@
 struct shm_costs {
     struct shm_choice choices[2][CLASSES]; /* of memory elsewhere, and in an arena */
     uint32_t under_way;                    /* messages */
-    uint32_t tried;                        /* of them, those of a trial of the pipeline */
+    uint32_t tried;                        /* messages in flight that belong to a trial of the pipeline */
     enum ofp_moved ended_by;               /* the copy method of the last message that ended */
-    uint64_t ended;                        /* when it ended; 0: none has */
+    uint64_t ended;                        /* when that message ended; 0: none has ended */
 };
 
 static struct shm_choice *find_choice(struct shm_costs *costs, uint64_t length, bool arena)
@@ -42,7 +42,7 @@ static bool is_message_alone(const struct shm_costs *costs, const struct shm_cos
                                     ALONE * shm_choice_compute_cost(cost->choice, cost->choice->current, cost->length);
 }
 
-/* A message that is alone does not wake a sleeping sender for the pipeline: attach needs nobody. */
+/* A message that is alone does not wake a sleeping sender for the pipeline: attach needs no sender. */
 static uint32_t remove_pipeline(uint32_t methods)
 {
     uint32_t others = methods & ~SHM_METHOD_BIT(OFP_MOVED_PIPELINED);
@@ -58,7 +58,7 @@ enum ofp_moved shm_cost_start(struct shm_link *link, struct shm_cost *cost, uint
 
     if (!costs)
         costs = link->costs = calloc(1, sizeof(*costs));
-    /* Out of memory: the first of the ways. */
+    /* Out of memory: use the first method. */
     if (!costs) {
         *cost = (struct shm_cost){.method = (enum ofp_moved)__builtin_ctz(methods)};
         return cost->method;

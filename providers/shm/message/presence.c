@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "message/presence.h"
 
-/* How long a sender may not look at its ring, and how long it may look and bring nothing, ns: at least. */
+/* Minimal times, ns, for which a sender may not poll its ring, and for which it may poll and send no fragment. */
 #define PATIENCE_ABSENT UINT64_C(4000)
 #define PATIENCE_PRESENT UINT64_C(100000)
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiver's side of what was announced: move the payload once a receive has matched, by the best way there is.
+ * The receiver's side of announced messages: move the payload once a receive has matched, by one of three copy methods.
  *
- *     mapped      the sender's memory lies in an arena that we have mapped: copy
- *     fragments   ask with CLEAR; the sender fills bounce buffers (push.c) while we empty them: the fastest way while
- *                 both are awake
- *     attach      process_vm_readv from the sender's address space, which needs nobody
+ *     mapped      the sender's memory is in an arena that is mapped here: copy
+ *     pipelined   request fragments with CLEAR; the sender fills bounce buffers (push.c) while the receiver empties them:
+ *                 the fastest method while both are awake
+ *     attached    process_vm_readv from the sender's address space, which needs no action of the sender
  *
- * The first and the last go in pieces of SHM_PIECE, the first piece at once, the others one per call of progress. When a
- * sender stops bringing fragments (presence.c), attach fetches what is missing.
+ * Mapped and attached moves go in pieces of SHM_PIECE, the first piece at once, the others one per call of progress. When a
+ * sender stops sending fragments (presence.c), attach moves the missing bytes. A pull ends with DONE to the sender. Called
+ * by the core when a receive matches, and by progress, under the domain's lock.
  */
 #include "message/pull.h"
 
@@ -25,20 +26,24 @@
 #include "message/presence.h"
 #include "ofipy/iov.h"
 
-/* Place in ofp_receive.provider_data of what moves its payload. */
+/* Index in ofp_receive.provider_data of the struct shm_pull. */
 enum { RECEIVE_PULL };
 
-/* Owned by endpoint->pulls, or by endpoint->awaited where nobody but the sender can bring the payload. */
+/*
+ * The move of one payload. Owned by endpoint->pulls, or by endpoint->awaited where only the sender can move the
+ * payload. Invariant: offset <= receive->length; the link's presence counts the pull while `method` is
+ * OFP_MOVED_PIPELINED.
+ */
 struct shm_pull {
-    struct ofp_list node; /* each in its turn */
+    struct ofp_list node; /* pulls are served in turn */
     struct shm_link *link;
     struct ofp_receive *receive;
     uint64_t offset; /* bytes moved */
     enum ofp_moved method;
-    struct shm_cost cost; /* of the way that it began with */
-    bool deferred;        /* it has not begun, since a trial is under way */
+    struct shm_cost cost; /* the measurement of the first method */
+    bool deferred;        /* not started, since a trial of the pipeline runs */
     const char *mapped;
-    bool requested, fetched; /* for fragments; some of it by attach */
+    bool requested, fetched; /* fragments were requested; attach has moved some bytes */
     uint32_t remote_count;   /* ATTACH */
     struct iovec remote[OFP_SEGMENT_LIMIT];
 };
@@ -48,7 +53,7 @@ enum progress {
     PULL_WAITS, /* for fragments */
     PULL_FINISHED,
     PULL_FORBIDDEN, /* attach is not allowed after all */
-    PULL_LOST,      /* the sender is gone; the loss of the peer ends the receive */
+    PULL_LOST,      /* the sender is dead; the loss of the peer ends the receive */
     PULL_FAILED     /* the memory cannot be read */
 };
 
@@ -97,7 +102,7 @@ static enum progress read_remote_piece(struct shm_pull *pull, uint64_t length)
     return read_remote(pull->link, local, local_count, remote, remote_count, length);
 }
 
-/* The sender's own list of pieces, where it has several. */
+/* Read the sender's list of pieces, if there are several. */
 static enum progress read_sender_list(struct shm_pull *pull, uint64_t address, uint32_t count)
 {
     uint64_t size = count * sizeof(struct iovec), total;
@@ -176,7 +181,7 @@ static enum progress move_piece(struct shm_pull *pull)
     return pull->offset < pull->receive->length ? PULL_MORE : PULL_FINISHED;
 }
 
-/* Attach must not be used: what was asked for in fragments goes on coming, unless attach has moved some of it. */
+/* Attach is not allowed. Requested fragments continue to arrive, unless attach has already moved some bytes. */
 static enum progress handle_forbidden_attach(struct shm_pull *pull)
 {
     pull->link->attach = false;
@@ -187,7 +192,10 @@ static enum progress handle_forbidden_attach(struct shm_pull *pull)
     return pull->fetched ? PULL_FAILED : PULL_WAITS;
 }
 
-/* Without attach the pipeline is what there is for memory that is not mapped. With it, a sender has to count its looks at its ring. */
+/*
+ * Without attach, memory that is not mapped needs the pipeline. With attach, the pipeline requires a sender that counts
+ * its polls.
+ */
 static uint32_t find_usable_methods(const struct shm_pull *pull)
 {
     const struct shm_link *link = pull->link;
@@ -201,7 +209,7 @@ static uint32_t find_usable_methods(const struct shm_pull *pull)
     return methods;
 }
 
-/* The sender's arena that the payload lies in; 0: it lies elsewhere. */
+/* The sender's arena that contains the payload; 0: none. */
 static uint32_t arena_of_pull(const struct shm_pull *pull)
 {
     return (uint32_t)(pull->receive->message.provider_data[SHM_DATA_PLACE] >> 32);
@@ -268,7 +276,7 @@ static void free_pull(struct shm_pull *pull)
     free(pull);
 }
 
-/* The receive is the core's again. */
+/* End the pull; the receive belongs to the core again. */
 static void complete_pull(struct shm_pull *pull, int error)
 {
     struct shm_link *link = pull->link;
@@ -283,7 +291,7 @@ static void complete_pull(struct shm_pull *pull, int error)
     ofp_receive_complete(receive, error, 0);
 }
 
-/* What we fetched by ourselves is over. */
+/* End a pull whose payload the receiver moved. */
 static void end_pull(struct shm_pull *pull, enum progress result)
 {
     struct shm_link *link = pull->link;
@@ -294,8 +302,8 @@ static void end_pull(struct shm_pull *pull, enum progress result)
         return;
     }
     /*
-     * A sender that began to close before we were done may have reused its memory. Pairs with shm_endpoint_close. The loss
-     * of the peer will end the receive.
+     * A sender that began to close before the move ended may have reused its memory. Pairs with shm_endpoint_close. The
+     * loss of the peer ends the receive.
      */
     ofp_read_fence();
     if (ofp_load_acquire(&link->ring.header->status) & (SHM_CLOSING | SHM_CLOSED)) {
@@ -306,7 +314,7 @@ static void end_pull(struct shm_pull *pull, enum progress result)
     complete_pull(pull, result == PULL_FAILED ? EFAULT : 0);
 }
 
-/* After every step: keep it for the next one, or end it. */
+/* After every step: put the pull into the list for its next step, or end it. */
 static void schedule_pull(struct shm_pull *pull, enum progress result)
 {
     struct shm_endpoint *endpoint = pull->link->endpoint;
@@ -397,7 +405,7 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
     struct shm_link *link = receive->message.peer ? shm_link_of(receive->message.peer) : NULL;
 
     (void)base;
-    /* Closed here: what the receive wanted went with the link. */
+    /* The link was closed here, and the payload is lost with it. */
     if (!link) {
         ofp_receive_complete(receive, ECANCELED, 0);
         return;
@@ -414,7 +422,7 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
     ofp_receive_complete(receive, 0, 0);
 }
 
-/* What moves the payload of a receive that fragments are meant for; NULL: none, or the receive is not there any more. */
+/* The pull of a receive for which fragments were requested; NULL: none, or the receive has ended. */
 static struct shm_pull *find_fragment_pull(struct shm_link *link, uint64_t id)
 {
     struct ofp_receive *receive = ofp_receive_find(link->peer, id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sender's side of what was announced: its end (DONE), and the way through bounce buffers (CLEAR, then fragments) for
- * receivers that can reach our memory by no better one.
+ * The sender's side of announced messages: their end (DONE), and the pipeline through bounce buffers (CLEAR, then
+ * fragments) for receivers that choose it.
  */
 #include "message/push.h"
 
@@ -14,9 +14,12 @@
 #include "link/publish.h"
 #include "ofipy/iov.h"
 
-/* Owned by link->pushes. */
+/*
+ * The payload of one message that leaves in fragments. Owned by link->pushes. Invariant: offset <= length; the link is
+ * in endpoint->pushing exactly while it has pushes.
+ */
 struct shm_push {
-    struct ofp_list node; /* in link->pushes, in the order in which the receiver asked */
+    struct ofp_list node; /* in link->pushes, in the order of the receiver's requests */
     struct shm_link *link;
     struct ofp_pending *pending;
     uint64_t receive; /* the receiver's id of the transfer */
@@ -122,7 +125,7 @@ static int push_fragment(struct shm_push *push)
     return 0;
 }
 
-/* 0: this call may send more of the link's messages. The push may be gone afterwards. */
+/* Send fragments of a message. 0: this call may send more messages of the link. The push may be freed afterwards. */
 static int push_message(struct shm_push *push, uint64_t *room, int *sent)
 {
     int result = 0;
@@ -145,8 +148,8 @@ static int push_message(struct shm_push *push, uint64_t *room, int *sent)
 }
 
 /*
- * The messages of one link leave one after the other: each is whole at its receiver as soon as it can be, and takes
- * there the time that its own bytes take, which is what the receiver measures (cost.c).
+ * The messages of one link leave one after the other: each is complete at its receiver as early as possible, and takes
+ * the time of its own bytes there, which the receiver measures (cost.c).
  */
 static int push_link(struct shm_link *link)
 {
@@ -170,7 +173,7 @@ int shm_pushes_progress(struct shm_endpoint *endpoint)
     if (ofp_list_empty(&endpoint->pushing))
         endpoint->work &= ~(uint32_t)SHM_WORK_PUSHES;
     else
-        /* The link that was served first is served last the next time. */
+        /* The link that was served first is served last next time. */
         ofp_list_append(&endpoint->pushing, ofp_list_pop(&endpoint->pushing));
     return events;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading the ring. A slot is copied before any of it is looked at: whoever signs it may write it still. Payload alone is
- * read in place, once, since nothing is decided by it.
+ * Read the ring. A slot is copied before any of it is checked: its sender may still write it. Only payload is read in
+ * place, once, since no decision depends on it.
  */
 #include "message/receive.h"
 
@@ -22,7 +22,7 @@
 
 enum outcome {
     TAKEN,
-    STALLED /* the core is full: the slot stays, and is tried again */
+    STALLED /* the core has no space: the slot stays, and is handled again later */
 };
 
 _Static_assert(SHM_TAGGED == OFP_CHANNEL_TAGGED, "the bit is the channel");
@@ -45,7 +45,10 @@ static inline void fill_message(struct ofp_message *message, const struct shm_li
 
 /* ------------------------------------------------------------------------------------------------- small messages */
 
-/* Beyond the bound on unexpected payload. The sender is done with it, so it cannot be announced: it counts as if it were. */
+/*
+ * The message is beyond the bound on unexpected payload. It cannot stay announced, since the sender's operation has
+ * ended: it counts as if it were announced.
+ */
 static enum outcome deliver_inline_as_announced(struct shm_link *link, const struct ofp_message *message,
                                                 const struct shm_content *content)
 {
@@ -92,7 +95,7 @@ static enum outcome deliver_bounce(struct shm_link *link, const struct shm_conte
         shm_bounce_return(link, fields, false);
         return TAKEN;
     }
-    /* It waits where it is. */
+    /* The message stays in the sender's bounce buffer until a receive matches. */
     message.provider_data[SHM_DATA_PLACE] = SHM_PLACE_BOUNCE;
     message.provider_data[SHM_DATA_ID] = (uint64_t)fields->index << 32 | fields->generation;
     return ofp_message_announced(link->endpoint->base, &message) == 0 ? TAKEN : STALLED;
@@ -116,7 +119,7 @@ static enum outcome deliver_announced(struct shm_link *link, const struct shm_sl
     message.provider_data[SHM_DATA_ID] = fields->id;
     message.provider_data[SHM_DATA_ADDRESS] = fields->address;
     message.provider_data[SHM_DATA_ARENA_OFFSET] = fields->arena_offset;
-    /* The sender waits until it is here. Beyond the core's bound that is when a receive has matched it. */
+    /* The sender waits for delivery. Beyond the core's bound the payload is moved only when a receive has matched. */
     if (content->flags & SHM_FETCH && ofp_message_begin(endpoint, &message, OFP_ROOM_UNEXPECTED, &receive) == 0) {
         shm_receive_start(endpoint, receive);
         return TAKEN;
@@ -137,7 +140,7 @@ static void reject_unknown_kind(struct shm_link *link, unsigned kind)
     shm_link_fail_protocol(link, "a slot of unknown kind");
 }
 
-/* The rare kinds. The link may be gone afterwards. */
+/* Handle the rare kinds. The link may be freed afterwards. */
 static enum outcome handle_rare_slot(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
 {
     bool valid = true;
@@ -176,7 +179,7 @@ static enum outcome handle_rare_slot(struct shm_link *link, const struct shm_slo
         shm_control_send(link, SHM_ECHO, 0, &(struct shm_control_fields){.id = content->control.id});
         break;
     case SHM_ECHO:
-        /* In its turn, so nothing before it is missing. */
+        /* The ECHO came in order, so no earlier slot is missing. */
         link->probe = 0;
         break;
     case SHM_NOTHING:
@@ -190,8 +193,8 @@ static enum outcome handle_rare_slot(struct shm_link *link, const struct shm_slo
 }
 
 /*
- * Whoever wrote this slot, it is not who is named there: nobody is blamed for it. It may lie where a message of somebody was,
- * though, so everybody is asked.
+ * The slot was not written by the sender that it names, so no peer is marked lost for it. It may have overwritten a
+ * message of another peer, so all peers are probed.
  */
 static void reject_foreign_slot(struct shm_endpoint *endpoint)
 {
@@ -206,11 +209,14 @@ static void reject_foreign_slot(struct shm_endpoint *endpoint)
     endpoint->work |= SHM_WORK_PROBE;
 }
 
-/* Slots of a link that is not up: it comes up by them, or only its farewell counts. */
+/*
+ * Slots of a link that is not UP. The first slot of an accepted link establishes it; of a link without a peer only
+ * GOODBYE counts. True: the slot is to be handled.
+ */
 static bool accept_slot_of_down_link(struct shm_endpoint *endpoint, struct shm_link *link,
                                      const struct shm_content *content)
 {
-    /* Closed before our meeting was over, which then fails by itself. */
+    /* The peer closed before the meeting ended; the meeting then fails by itself. */
     if (!link->process && content->kind == SHM_GOODBYE)
         return false;
     if (!link->process) {
@@ -219,7 +225,7 @@ static bool accept_slot_of_down_link(struct shm_endpoint *endpoint, struct shm_l
     }
     if (link->state == OFPI_MEET_ACCEPTED)
         shm_link_established(link, OFPI_MEET_CONFIRM);
-    /* The peer sent and went before we saw that our answer had reached it. */
+    /* The peer sent and closed before this side received the answer of the meeting. */
     else if (link->peer && link->peer->state == OFP_PEER_CONNECTING && content->kind != SHM_GOODBYE)
         shm_link_report_up(link);
     if (link->peer)
@@ -229,14 +235,14 @@ static bool accept_slot_of_down_link(struct shm_endpoint *endpoint, struct shm_l
     return false;
 }
 
-/* A slot with another stamp than the next one of the link that it names (NULL: of none). */
+/* A slot whose stamp is not the next one of the link that it names (NULL: no link). */
 static void handle_slot_out_of_turn(struct shm_endpoint *endpoint, struct shm_link *link,
                                     const struct shm_content *content)
 {
     if (link && link->probe && content->kind == SHM_ECHO && content->control.id == link->probe)
         shm_probe_failed(link);
     else if (!link && content->kind == SHM_GOODBYE)
-        /* Of one that saw too late that the link was over. */
+        /* The GOODBYE of a peer that noticed too late that the link had ended. */
         endpoint->work |= SHM_WORK_PROBE;
     else
         reject_foreign_slot(endpoint);
@@ -249,7 +255,7 @@ static inline enum outcome handle_slot(struct shm_endpoint *endpoint, const stru
     enum outcome outcome;
     uint32_t before, stamp;
 
-    /* The first line; the second is copied where the kind has one. */
+    /* Copy the first cache line; the second is copied where the kind uses it. */
     memcpy(&content, &slot->content, SHM_CACHE_LINE - sizeof(slot->state));
     before = link ? link->stamp_in : 0;
     stamp = shm_stamp_advance(before);
@@ -257,7 +263,7 @@ static inline enum outcome handle_slot(struct shm_endpoint *endpoint, const stru
         handle_slot_out_of_turn(endpoint, link, &content);
         return TAKEN;
     }
-    /* Now: the link may be gone behind the slot. */
+    /* Store the stamp now: handling the slot may free the link. */
     link->stamp_in = stamp;
     if (SHM_UNLIKELY(link->state != OFPI_MEET_UP) && !accept_slot_of_down_link(endpoint, link, &content))
         return TAKEN;
@@ -281,7 +287,7 @@ void shm_ring_drain(struct shm_endpoint *endpoint)
 
 /* ------------------------------------------------------------------------------------------------------- progress */
 
-/* Tell senders whether unexpected payload is above its bound. */
+/* Set in the header whether unexpected payload is above its bound, for senders. */
 static void update_announce_only(struct shm_endpoint *endpoint)
 {
     bool full = ofp_announce_only(endpoint->base);
@@ -317,8 +323,9 @@ static int progress_work(struct shm_endpoint *endpoint)
 }
 
 /*
- * Waking a sender costs us a system call and an interrupt to its core, and awake it competes for the memory that we copy from. As
- * long as it has more for us to fetch it misses nothing by sleeping on, up to a bound; unless it is to fill fragments.
+ * Waking a sender costs a system call and an interrupt of its core, and an awake sender competes for the memory from
+ * which this side copies. While the sender's ring has more payload to fetch, it loses nothing by sleeping, up to a
+ * bound, unless it has to fill fragments.
  */
 static void wake_sleepers_if_due(struct shm_endpoint *endpoint)
 {

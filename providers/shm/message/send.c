@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting a send: in the slot, in a bounce buffer, or announced.
- *
- * The small tagged send is the path that everything else steps aside for: one compare-and-swap, two cache lines of
- * theirs (tail hint and slot), one exchange; no call out of this file, no allocation, no system call.
+ * Post a send: in the slot, in a bounce buffer, or announced. The small tagged send is the fastest path: one compare-
+ * and-swap, two cache lines of the peer (tail hint and slot), one exchange; no call out of this file, no allocation, no
+ * system call.
  */
 #include "message/send.h"
 
@@ -88,7 +87,7 @@ static int post_bounce(struct shm_link *link, const struct ofp_transfer *transfe
     return OFP_POST_DONE;
 }
 
-/* The sender's memory, as the receiver may reach it. */
+/* Describe the sender's memory for the receiver. */
 static void fill_announcement(struct shm_content *content, struct shm_link *link, struct ofp_pending *pending)
 {
     const struct ofp_transfer *transfer = &pending->transfer;
@@ -107,7 +106,7 @@ static void fill_announcement(struct shm_content *content, struct shm_link *link
         fields->arena =
             shm_arena_find_memory(link->endpoint->domain, transfer->iov[0].iov_base, transfer->length, &offset);
     } else {
-        /* The kept copy stays where it is for as long as the operation is pending. */
+        /* The retained copy of the list keeps its address while the operation is pending. */
         fields->address = (uint64_t)(uintptr_t)transfer->iov;
     }
     fields->arena_offset = offset;
@@ -121,7 +120,7 @@ static int post_announced(struct ofp_endpoint *base, struct shm_link *link, cons
 
     if (!slot)
         return -EAGAIN;
-    /* Only now: what was retained cannot be given back. */
+    /* Retain only now: a retained operation cannot be returned to the caller. */
     pending = ofp_transfer_retain(base, link->peer, transfer);
     OFP_SHM_STEP(announce_retained);
     if (!pending) {
@@ -142,17 +141,20 @@ static int post_long(struct ofp_endpoint *base, struct shm_link *link, const str
     bool receiver_is_full;
     int result;
 
-    /* Who is to tell when it has the message is told of it, and answers DONE. */
+    /*
+     * For these completion levels the receiver has to answer, so the message is announced: the receiver answers with
+     * DONE.
+     */
     if (op_flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))
         return post_announced(base, link, transfer);
-    /* A hint, and no harm when it is stale: relaxed. */
+    /* The status is a hint, and a stale value does no harm: relaxed. */
     receiver_is_full = ofp_load_relaxed(&link->ring.header->status) & SHM_ANNOUNCE;
     if (transfer->length > link->endpoint->segment.bounce_size || receiver_is_full)
         return post_announced(base, link, transfer);
     result = post_bounce(link, transfer);
     /*
-     * No buffer to spare for this peer: the message is announced and kept here. Waiting for one could be for ever, since those
-     * behind this message may be the ones that the peer waits for before it takes any.
+     * No buffer is free for this peer: the message is announced and its payload stays here. Waiting for a buffer could
+     * take forever, since later messages may be the ones for which the peer waits.
      */
     return result == -ENOMEM || result == -EAGAIN ? post_announced(base, link, transfer) : result;
 }
@@ -161,7 +163,10 @@ int shm_operation_post(struct ofp_endpoint *base, struct ofp_peer *peer, const s
 {
     struct shm_link *link = shm_link_of(peer);
 
-    /* Dying: the core keeps the operation until the peer is lost. Or what was posted before has yet to leave. */
+    /*
+     * The link ends, and the core defers the operation until the peer is lost; or an earlier operation has not left
+     * yet.
+     */
     if (SHM_UNLIKELY(!link || !link->ready))
         return -EAGAIN;
     if (SHM_UNLIKELY(transfer->remote_count))

@@ -6,10 +6,12 @@
 bool shm_atomic_is_ours(const struct shm_link *link, const struct ofp_transfer *transfer,
                         const struct shm_target *target, const struct iovec *pieces)
 {
-    /* The owner says why not. */
+    /* The owner reports the reason of the refusal. */
     if (target->access & OFP_ACCESS_DEVICE_ATOMIC)
         return false;
-    /* Another version of us may execute atomics of its own memory under locks. Operands are of one piece, nearly always. */
+    /*
+     * Another version of ofipy may execute atomics on its own memory under locks. Nearly all operands have one piece.
+     */
     if (!(link->segment.knows & SHM_KNOWS_ATOMICS) || transfer->iov_count != 1)
         return false;
     for (uint32_t i = 0; i < transfer->remote_count; i++)

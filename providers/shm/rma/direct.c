@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RMA and atomics without the peer: its table says where the memory lies, and who may do what with it.
+ * Direct RMA and atomics: the peer's process does nothing. Its region table says where the memory is, and what peers may do
+ * with it.
  *
- *     mapped      the region lies in an arena of the peer, which we have mapped: copy, or update (atomic.h)
+ *     mapped      the region is in an arena of the peer that is mapped here: copy, or update (atomic.h)
  *     attach      process_vm_readv, process_vm_writev
  *
- * Whatever the table does not show, or we cannot reach, is asked for: the peer's core has the last word, and gives the
- * reason of a refusal. So does what is to take effect behind earlier messages (info.msg_order has WAS or RAS).
+ * An operation on memory that the table does not list, or that is not accessible from here, is requested of the peer: the
+ * peer's core decides, and reports the reason of a refusal. So is an operation that has to take effect behind earlier messages
+ * (info.msg_order has WAS or RAS). Called by posts and by progress, under the domain's lock.
  */
 #include "rma/direct.h"
 
@@ -25,19 +27,19 @@
 #include "rma/remote.h"
 #include "rma/request.h"
 
-/* Beside 0 and errors: ask the peer. */
+/* Result beside 0 and errors: the operation has to be requested of the peer. */
 #define NOT_DIRECT 2
 
-/* Bytes that are copied as they come, at most. */
+/* Bytes up to which an operation takes the short path to the last region. */
 #define AT_ONCE 4096
 
-/* Operations in a row that went to the owner although their memory is in reach, before the next one waits. */
+/* After this many requests in a row whose memory was directly accessible, the next operation waits for the answers. */
 #define DIRECT_ENOUGH 8
 
-/* Where the memory of an operation is. */
+/* The resolved memory of an operation. */
 struct place {
     struct shm_target target;
-    bool mapped; /* `pieces` are addresses of ours; otherwise of the peer's process */
+    bool mapped; /* `pieces` are addresses of this process; otherwise of the peer's */
     struct iovec pieces[OFP_SEGMENT_LIMIT];
 };
 
@@ -48,7 +50,7 @@ static bool is_atomic(const struct ofp_transfer *transfer)
 
 /* --------------------------------------------------------------------------------------------------------- finding */
 
-/* The region's first byte, by the best way there is. NULL: no way. */
+/* Resolve the region's first byte, preferably to a mapping. NULL: not accessible. */
 static char *resolve_region(struct shm_link *link, const struct shm_target *target, bool *mapped)
 {
     char *memory = NULL;
@@ -58,15 +60,21 @@ static char *resolve_region(struct shm_link *link, const struct shm_target *targ
         return (char *)(uintptr_t)target->address;
     if (target->arena)
         memory = shm_foreign_arena_resolve(link, target->arena, target->arena_offset, target->length);
-    /* The answer takes progress to arrive, which nobody makes whose operations are over when they are posted. */
+    /*
+     * While the answer of an arena request is outstanding, attach would keep a program from making the progress that
+     * receives the answer: its operations end in their posts. So the operation is requested of the peer.
+     */
     if (memory || !link->attach || (target->arena && shm_foreign_arena_is_requested(link, target->arena)))
         return memory;
     *mapped = false;
-    /* No process has memory beyond the last address: a peer that says so is asked, and answers for itself. */
+    /*
+     * An address range beyond the last address is an error of the peer, which reports it itself when it gets the
+     * request.
+     */
     return target->length <= UINTPTR_MAX - target->address ? (char *)(uintptr_t)target->address : NULL;
 }
 
-/* False: the peer is to be asked. All of it is checked before any is touched. */
+/* Resolve all memory of an operation before any is accessed. False: the operation has to be requested of the peer. */
 static bool resolve_transfer(struct shm_link *link, const struct ofp_transfer *transfer, struct place *place)
 {
     const struct shm_region_entry *table = shm_table_resolve(link);
@@ -84,7 +92,7 @@ static bool resolve_transfer(struct shm_link *link, const struct ofp_transfer *t
     for (uint32_t i = 0; i < transfer->remote_count; i++) {
         const struct ofp_remote_segment *piece = &transfer->remote[i];
 
-        /* One visit is to one region. */
+        /* A visit is to one region only. */
         if (piece->key != transfer->remote[0].key || piece->length > target->length ||
             piece->offset > target->length - piece->length)
             return false;
@@ -95,7 +103,7 @@ static bool resolve_transfer(struct shm_link *link, const struct ofp_transfer *t
 
 /* ---------------------------------------------------------------------------------------------------------- moving */
 
-/* Between two lists of pieces of one sum. */
+/* Copy between two lists of pieces with the same total. */
 static void copy_pieces(struct iovec *to, struct iovec *from, uint64_t length, bool out)
 {
     while (length) {
@@ -138,7 +146,10 @@ static enum shm_attach move_part(struct shm_link *link, const struct ofp_transfe
                : shm_attach_read(link, local, local_count, remote, remote_count, length);
 }
 
-/* A piece of an operation. 0; NOT_DIRECT; -EAGAIN: the peer is dying; -EFAULT; -OFP_ENOKEY: an atomic, not to be done again. */
+/*
+ * Move a part of an operation within a visit. 0; NOT_DIRECT; -EAGAIN: the peer ends; -EFAULT; -OFP_ENOKEY: an atomic
+ * that must not be repeated.
+ */
 static int move_part_in_visit(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
                               uint64_t offset, uint64_t length)
 {
@@ -149,7 +160,7 @@ static int move_part_in_visit(struct shm_link *link, const struct ofp_transfer *
     OFP_SHM_STEP(visiting);
     result = move_part(link, transfer, place, offset, length);
     OFP_SHM_STEP(visited);
-    /* Closed meanwhile: its owner may not have waited for us to the end. */
+    /* The region was closed meanwhile: the owner may not have waited until the visit's end. */
     if (!shm_visit_end(link, &place->target))
         return is_atomic(transfer) ? -OFP_ENOKEY : NOT_DIRECT;
     switch (result) {
@@ -185,7 +196,7 @@ static void send_notice(struct shm_link *link, const struct ofp_transfer *transf
                                                   .data = transfer->op->data,
                                                   .completed = shm_event_of(transfer->op->op, has_data)});
     OFP_SHM_STEP(noticed);
-    /* Others filled the ring in between: what follows waits behind it. */
+    /* Other senders filled the ring: later operations wait behind the queued notice. */
     if (!ofp_list_empty(&link->controls))
         link->ready = false;
 }
@@ -206,7 +217,7 @@ bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content
 
 /* --------------------------------------------------------------------------------------------------------- posting */
 
-/* Whether it is a small piece of the region that was the last, as its entry was then. */
+/* Whether a small operation accesses the same region as the last one, by its entry at that time. */
 static bool is_last_region(const struct shm_link *link, const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
@@ -220,7 +231,7 @@ static bool is_last_region(const struct shm_link *link, const struct ofp_transfe
            !needs_notice(link, transfer, target);
 }
 
-/* NOT_DIRECT: it is something else, or the region is closed, which the visit tells. */
+/* NOT_DIRECT: another region, or the visit finds that the region is closed. */
 static int post_to_last_region(struct shm_link *link, const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
@@ -245,7 +256,7 @@ static int post_to_last_region(struct shm_link *link, const struct ofp_transfer 
     return is_atomic(transfer) ? -OFP_ENOKEY : NOT_DIRECT;
 }
 
-/* What the owner would have said: the region is closed. */
+/* End the operation with the error that the owner would report: the region is closed. */
 static int fail_closed_region(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
     struct ofp_pending *pending = ofp_transfer_retain(base, link->peer, transfer);
@@ -292,10 +303,10 @@ static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const s
 }
 
 /*
- * The owner owes an answer, so this operation may not be carried out here: it would overtake those before it. It is asked
- * for as well, unless several in a row could have been carried out here: then it waits until nothing is owed. A window
- * that is never drained thereby changes to the direct way once the memory is mapped, and a mix of both kinds of operation
- * keeps going to the owner without a pause for each change.
+ * The peer still has to answer a request, so this operation must not be executed directly: it would overtake the
+ * requests. It is requested too, unless several in a row could have been direct: then it waits until all answers are
+ * here. So a window that is never drained changes to direct operations once the memory is mapped, and a mix of direct
+ * and requested operations continues without a pause at each change.
  */
 static int post_behind_requests(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
@@ -321,12 +332,12 @@ int shm_remote_post(struct ofp_endpoint *base, struct shm_link *link, const stru
     result = post_direct(base, link, transfer);
     if (result != NOT_DIRECT)
         return result;
-    /* The run before this one is over: it has brought its change. */
+    /* A direct operation was tried, so counting starts again. */
     link->direct_count = 0;
     return shm_request_post(base, link, transfer);
 }
 
-/* ------------------------------------------------------------------------------------- what has not left whole */
+/* ------------------------------------------------------------------------------------- operations in progress */
 
 static int progress_direct_operation(struct shm_link *link, struct ofp_pending *pending)
 {

@@ -5,9 +5,9 @@
 #include "shm.h"
 
 int shm_remote_post(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer);
-/* One step of every operation that has not left whole. Returns events handled. */
+/* Progress of every remote operation that has not left completely. Returns events handled. */
 int shm_remotes_progress(struct shm_endpoint *endpoint);
-/* Whether one of them could go on now. */
+/* Whether one of them could advance now. */
 bool shm_remotes_can_move(struct shm_endpoint *endpoint);
 bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content);
 

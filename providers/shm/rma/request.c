@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RMA and atomics by way of the peer, the initiator's side. An operation is cut into parts that fit a bounce buffer; each part
- * travels in one of ours, and its answer says that the buffer is ours again, with what was read in it.
+ * RMA and atomics that are requested of the peer, the initiator's side. An operation is split into parts that fit into
+ * a bounce buffer. Each part uses one of the initiator's buffers; the answer returns the buffer, with the data that was
+ * read in it.
  */
 #include "rma/request.h"
 
@@ -13,7 +14,7 @@
 #include "link/publish.h"
 #include "ofipy/iov.h"
 
-/* Where the payload of a part begins: on a line of its own. */
+/* Offset of a part's payload: on a cache line of its own. */
 static uint32_t compute_payload_offset(uint32_t piece_count)
 {
     size_t header = sizeof(struct shm_request) + piece_count * sizeof(struct shm_remote_piece);
@@ -21,7 +22,7 @@ static uint32_t compute_payload_offset(uint32_t piece_count)
     return (uint32_t)((header + SHM_CACHE_LINE - 1) / SHM_CACHE_LINE * SHM_CACHE_LINE);
 }
 
-/* How much of an operation one part takes: whole elements, whatever their type. */
+/* Bytes of an operation that one part can contain: whole elements of any type. */
 static uint64_t compute_part_limit(const struct shm_endpoint *endpoint, const struct ofp_transfer *transfer)
 {
     uint64_t room = endpoint->segment.bounce_size - compute_payload_offset(transfer->remote_count);
@@ -96,7 +97,7 @@ static int send_part(struct shm_link *link, struct ofp_pending *pending)
     return 0;
 }
 
-/* As many parts as there is room for. True: all have left, or no more will. */
+/* Send as many parts as there is space for. True: all have left, or an error ends the operation. */
 static bool send_parts(struct shm_link *link, struct ofp_pending *pending)
 {
     int result = 0;

@@ -5,7 +5,7 @@
 #include "shm.h"
 
 int shm_request_post(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer);
-/* Ask for what is left of an operation that was begun otherwise. */
+/* Request the rest of an operation that began as a direct one. */
 void shm_request_resume(struct shm_link *link, struct ofp_pending *pending);
 int shm_request_progress(struct shm_link *link, struct ofp_pending *pending);
 bool shm_answer_arrived(struct shm_link *link, const struct shm_content *content);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RMA and atomics that a peer asks for. Each part names all memory of its operation: all is checked before any is touched,
- * and nothing is kept here from one part to the next, so that a peer may die between any two.
+ * RMA and atomics that a peer requests. Each part names all memory of its operation, and all of it is checked before
+ * any is accessed. No state remains between two parts, so that a peer may die between any two.
  */
 #include "rma/serve.h"
 
@@ -18,10 +18,10 @@ struct part {
     struct shm_request request;
     struct shm_remote_piece pieces[OFP_SEGMENT_LIMIT];
     uint64_t total; /* bytes of the whole operation */
-    char *payload;  /* in the peer's buffer: where results go too */
+    char *payload;  /* in the peer's buffer; results are written there too */
 };
 
-/* False: no peer that keeps the rules sends this. */
+/* Copy and check a part. False: the peer broke the protocol. */
 static bool read_part(struct shm_link *link, const struct shm_content *content, struct part *part)
 {
     struct shm_request *shared;
@@ -51,7 +51,7 @@ static bool read_part(struct shm_link *link, const struct shm_content *content, 
     return request->offset <= part->total && request->length <= part->total - request->offset;
 }
 
-/* `count` bytes of a region, `done` bytes into the part. */
+/* Execute `count` bytes of a piece, `done` bytes into the part. */
 static int serve_bytes(const struct part *part, const struct ofp_remote_access *access, uint64_t skip, uint64_t done,
                        uint64_t count)
 {
@@ -72,7 +72,7 @@ static int serve_bytes(const struct part *part, const struct ofp_remote_access *
     }
 }
 
-/* The part's share of each piece. */
+/* Execute the part's share of each piece. */
 static int serve_pieces(const struct part *part, const struct ofp_remote_access *accesses)
 {
     uint64_t skip = part->request.offset, left = part->request.length, done = 0;
@@ -94,7 +94,7 @@ static int serve_pieces(const struct part *part, const struct ofp_remote_access 
     return result;
 }
 
-/* 0 or why it is refused. `region`: the first one, for the event. */
+/* Check and execute a part: 0 or a negative error. `region`: the first region, for the event. */
 static int serve_part(struct shm_endpoint *endpoint, const struct part *part, struct ofp_region **region)
 {
     const struct shm_request *request = &part->request;

@@ -4,7 +4,7 @@
 
 #include "shm.h"
 
-/* False: the peer broke the protocol. */
+/* Serve a REMOTE slot. False: the peer broke the protocol. */
 bool shm_request_arrived(struct shm_link *link, const struct shm_content *content);
 
 #endif
