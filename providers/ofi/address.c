@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses: what people write, what libfabric calls a peer, and which peer it means by a number. */
+/* Addresses: their texts, libfabric's numbers for them, and the table from a number to the peer. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -26,7 +26,7 @@ static void insert_source(struct bridge_endpoint *endpoint, uint64_t address, st
     endpoint->sources[slot] = (struct bridge_source){address, peer};
 }
 
-/* Room for one more with half the slots free. */
+/* Make space for one more source, with half of the slots free. */
 static int grow_sources(struct bridge_endpoint *endpoint)
 {
     uint32_t old_capacity = endpoint->source_capacity;
@@ -57,7 +57,7 @@ static struct bridge_source *find_source(const struct bridge_endpoint *endpoint,
     return NULL;
 }
 
-/* Entries behind the freed slot move up, so that no search stops early. The last to go takes the table along. */
+/* Entries behind the freed slot move up, so that no search stops early. Removing the last source frees the table. */
 static void remove_source(struct bridge_endpoint *endpoint, struct bridge_source *source)
 {
     uint32_t mask = endpoint->source_capacity - 1;
@@ -97,7 +97,7 @@ int bridge_peer_open(struct ofp_peer *peer)
     if (result != 1)
         return result < 0 ? -bridge_error_convert(result) : -EINVAL;
     self->known = true;
-    /* The object of an address that was removed and came back lives on: its place is the new one's. */
+    /* If an address was removed and inserted again, the new peer object replaces the old one. */
     earlier = find_source(endpoint, self->address);
     if (earlier) {
         earlier->peer = peer;
@@ -108,7 +108,7 @@ int bridge_peer_open(struct ofp_peer *peer)
     return 0;
 }
 
-/* libfabric's connections are made by its providers, when the first message needs one. */
+/* libfabric's providers connect when the first message needs a connection. */
 int bridge_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
     const struct bridge_endpoint *endpoint = bridge_endpoint_of(peer->endpoint);
@@ -116,7 +116,7 @@ int bridge_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
 
     (void)text;
     (void)text_size;
-    /* Lost by order of the core, it forgot its number, by which libfabric goes on knowing it. */
+    /* A peer that the core marked lost has no valid number, but libfabric still uses the same one. */
     for (uint32_t slot = 0; !self->known && slot < endpoint->source_capacity; slot++) {
         if (endpoint->sources[slot].peer == peer) {
             self->address = endpoint->sources[slot].address;
@@ -157,7 +157,7 @@ static int copy_address(const void *from, size_t from_length, void *address, siz
     return 0;
 }
 
-/* -EAGAIN: `node` is no IP address in digits, which means itself, loopback or not, with any interface. */
+/* Resolve an IP address in digits, which stands for itself with any interface. -EAGAIN: `node` is none. */
 static int resolve_literal(const struct ofp_info *info, const char *node, const char *service, void *address,
                            size_t *length)
 {
@@ -179,7 +179,7 @@ static bool is_this_host(const char *node)
            strcmp(node, "::1") == 0;
 }
 
-/* On this host a peer that was opened with the same service listens where this info's own endpoints would. */
+/* A peer on this host with this service listens at the address that this info's own endpoints would have. */
 static int resolve_own_host(const struct bridge_library *library, const struct ofp_info *info, const char *service,
                             void *address, size_t *length)
 {
@@ -244,7 +244,7 @@ int bridge_address_resolve(const struct ofp_info *info, const char *node, const 
     if (is_this_host(node))
         error = resolve_own_host(library, info, service, address, length);
     else if (info->address_format == OFP_ADDRESS_OPAQUE && !(info->caps & OFP_CAP_REMOTE_COMM) && !strchr(node, ':'))
-        /* The library would take any name. One with a colon is no host's, but an address as it is written. */
+        /* The library would accept any name. A name with a colon is no host's, but a formatted address. */
         error = -EHOSTUNREACH;
     else
         error = resolve_remote_host(library, info, node, service, address, length);
@@ -255,7 +255,7 @@ int bridge_address_resolve(const struct ofp_info *info, const char *node, const 
     return -EHOSTUNREACH;
 }
 
-/* Both kinds of IP address are the same provider's. */
+/* A provider may use both kinds of IP address. */
 sa_family_t bridge_address_find_family(const struct ofp_info *info, const void *address, size_t length)
 {
     sa_family_t family;
@@ -278,7 +278,7 @@ int bridge_address_check(const struct ofp_info *info, const void *address, size_
                : -EINVAL;
 }
 
-/* Text as it is, as far as it is text; anything else in hexadecimal. */
+/* Printable text is copied; other addresses are written in hexadecimal. */
 static int format_opaque(const char *address, size_t length, char *text, size_t text_size)
 {
     size_t printable = 0, used = 0;

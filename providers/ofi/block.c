@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pool of blocks that stand for operations at libfabric. */
+/* The pool of blocks, one for each operation at libfabric. Guarded by the domain's lock. */
 #include <stdlib.h>
 
 #include "bridge.h"

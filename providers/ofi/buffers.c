@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The kernel's buffer of the socket holds what comes meanwhile: rooms are for what one look brings. */
+/*
+ * The socket's kernel buffer contains messages that arrive meanwhile: these buffers are for those of one progress call.
+ */
 #define RECEIVE_BUFFERS 64
 
 static char *memory_of_buffer(const struct bridge_receive_buffers *buffers, uint32_t number)
@@ -52,7 +54,7 @@ void bridge_receive_buffers_free(struct bridge_receive_buffers *buffers)
     free(buffers);
 }
 
-/* Where libfabric's vector has an address that the core's has not any more, it is nobody's. */
+/* An address of libfabric's vector that is no longer in the core's has no source. */
 static uint32_t resolve_source(struct ofp_endpoint *endpoint, uint64_t address)
 {
     const struct ofp_peer *peer = bridge_peer_find(bridge_endpoint_of(endpoint), address);
@@ -71,7 +73,7 @@ static void deliver_datagram(struct ofp_endpoint *endpoint, const struct lf_cq_e
         .length = entry->length,
     };
 
-    /* Not all of a longer one is here; endpoints of its kind send none. */
+    /* A longer message is truncated; endpoints of this provider send none. */
     if (entry->length > bridge_endpoint_of(endpoint)->buffers->limit ||
         ofp_message_arrived(endpoint, &message, payload) != 0)
         ofp_message_dropped(endpoint);

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What endpoints of type DGRAM receive. Messages come into rooms of the bridge's own, which libfabric has posted, and the
- * core matches them, as it does for every provider of ours: so receives can name a source, be of unknown size and take many
- * messages, and a message without one can be probed for, and is kept up to the core's bound. What is sent goes the way of
- * all other endpoints' messages.
+ * Receive buffers of endpoints of type DGRAM. The bridge posts them to libfabric, and the core matches the messages, as
+ * for every provider of ofipy. So receives can name a source, be of unknown size and receive many messages; an
+ * unexpected message can be probed for, and is stored up to the core's bound. Datagrams are sent as other endpoints'
+ * messages are.
  */
 #ifndef OFI_BUFFERS_H
 #define OFI_BUFFERS_H
 
 #include "bridge.h"
 
-/* Guarded by the domain's lock, as the endpoint that owns them. They are libfabric's from the opening until that is closed. */
+/*
+ * Guarded by the domain's lock; owned by the endpoint. They are posted at libfabric from the opening until its endpoint
+ * is closed.
+ */
 struct bridge_receive_buffers {
     uint32_t count;
-    size_t limit;                 /* bytes of a message; a room has one more, by which a longer one shows */
-    struct lf_context2 *contexts; /* what libfabric knows each by */
+    size_t limit;                 /* bytes of a message; a buffer has one more, which shows that a message is longer */
+    struct lf_context2 *contexts; /* the context of each buffer */
     char *memory;
 };
 
-/* The endpoint is enabled. 0 or a negative errno; what was made is freed with the endpoint. */
+/* Called when the endpoint is enabled. 0 or a negative errno; the buffers are freed with the endpoint. */
 int bridge_receive_buffers_open(struct ofp_endpoint *endpoint);
-/* After libfabric's endpoint is closed. NULL: there are none. */
+/* Called after libfabric's endpoint is closed. NULL: there are none. */
 void bridge_receive_buffers_free(struct bridge_receive_buffers *buffers);
 
-/* Whether it is a room that a completion is of. */
+/* Whether the context of a completion belongs to a receive buffer. */
 static inline bool bridge_context_is_buffer(const struct bridge_receive_buffers *buffers, const void *context)
 {
     uintptr_t first = (uintptr_t)buffers->contexts, at = (uintptr_t)context;
@@ -31,7 +34,10 @@ static inline bool bridge_context_is_buffer(const struct bridge_receive_buffers 
     return at >= first && at < first + buffers->count * sizeof(*buffers->contexts);
 }
 
-/* A room's completion: the message goes to the core, and the room back to libfabric. `source`: as libfabric numbers it. */
+/*
+ * A receive buffer's completion: deliver the message to the core, and post the buffer again. `source`: libfabric's
+ * number.
+ */
 void bridge_datagram_arrived(struct ofp_endpoint *endpoint, const struct lf_cq_entry *entry, uint64_t source,
                              int error);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completions on their way up: from an entry of libfabric's queue to the end of an operation of the core's. */
+/*
+ * Completions: from an entry of libfabric's queue to the end of an operation of the core. Called by progress,
+ * cancellations and the sleep handshake, under the domain's lock.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +17,7 @@ static struct ofp_message build_message(const struct ofp_pending *pending, struc
 {
     bool tagged = ofp_operation_row(pending->operation.op)->channel == OFP_CHANNEL_TAGGED;
 
-    /* A provider that does not tell sources has matched the one that was asked for. */
+    /* A provider that does not report sources has matched the requested one. */
     if (!peer)
         peer = pending->peer;
     return (struct ofp_message){
@@ -28,7 +31,7 @@ static struct ofp_message build_message(const struct ofp_pending *pending, struc
     };
 }
 
-/* The end of the operation behind a block; the block is free for the next before the core hears of it. */
+/* End the operation of a block. The block is free for the next operation before the core is notified. */
 static void complete_block(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *source,
                            const struct lf_cq_entry *entry, int error, int provider_error)
 {
@@ -37,11 +40,11 @@ static void complete_block(struct bridge_endpoint *self, struct bridge_block *bl
     bool is_send = block->is_send, is_completed = block->is_completed;
 
     if (pending && block->scattered && !(is_send && error))
-        /* What was received in one piece goes to the pieces that the user gave. */
+        /* Scatter the data received in one piece to the user's pieces. */
         ofp_iov_scatter(pending->transfer.iov, pending->transfer.iov_count, 0, block->copy,
                         is_send ? pending->transfer.length : entry->length);
     bridge_block_free(self, block);
-    /* Undone since the connection is over: the core ends it, with the reason. */
+    /* The operation was flushed since the connection has ended: the core ends it, with the reason. */
     if (__builtin_expect(error == ECANCELED, 0) && self->connects) {
         self->flushed = true;
         pending = NULL;
@@ -59,7 +62,7 @@ static void complete_block(struct bridge_endpoint *self, struct bridge_block *bl
         ofp_transfer_complete(pending, error, provider_error);
     } else {
         struct ofp_message message = build_message(pending, source, entry);
-        /* A receive of no bytes was posted with one. */
+        /* A receive of no bytes was posted with one byte. */
         bool truncated = !error && entry->length > pending->transfer.length && !(pending->operation.flags & OFP_PEEK);
         struct ofp_offloaded offloaded = {.error = truncated ? OFP_ETRUNC : error, .provider_error = provider_error};
 
@@ -67,7 +70,7 @@ static void complete_block(struct bridge_endpoint *self, struct bridge_block *bl
     }
 }
 
-/* What a peer did to memory here. */
+/* Report a peer's access to memory of this endpoint. */
 static void report_remote(struct ofp_endpoint *endpoint, struct ofp_peer *source, const struct lf_cq_entry *entry)
 {
     uint64_t flags = entry->flags & LF_REMOTE_READ ? OFP_COMPLETED_REMOTE_READ : OFP_COMPLETED_REMOTE_WRITE;
@@ -104,7 +107,7 @@ static void handle_completion(struct ofp_endpoint *endpoint, struct lf_cq_entry 
     }
 }
 
-/* What a device says has words of its own; a code that is the error's again says nothing more. */
+/* A device error may have a text of its own; a code that equals the error adds nothing. */
 static int resolve_provider_error(const struct bridge_endpoint *self, const struct lf_cq_error *failure)
 {
     char words[128] = "";
@@ -117,7 +120,7 @@ static int resolve_provider_error(const struct bridge_endpoint *self, const stru
     return text ? bridge_core->explain(text) : failure->provider_error;
 }
 
-/* False: there was none. */
+/* False: there was no error entry. */
 static bool read_error(const struct ofp_endpoint *endpoint, struct bridge_event *event)
 {
     struct lf_cq *cq = bridge_endpoint_of(endpoint)->cq;
@@ -139,7 +142,7 @@ static bool read_error(const struct ofp_endpoint *endpoint, struct bridge_event 
     return true;
 }
 
-/* At most ENTRIES. Those of a queue without tags are shorter, and read one by one; nor has it sources. */
+/* Read at most ENTRIES. Entries of a queue without tags are shorter and are read one by one; they have no sources. */
 static ssize_t read_entries(const struct bridge_endpoint *self, struct lf_cq_entry *entries, uint64_t *sources,
                             size_t count)
 {
@@ -157,7 +160,7 @@ static int handle_deferred_events(struct ofp_endpoint *endpoint)
     struct bridge_event *events = self->deferred;
     uint32_t count = self->deferred_count;
 
-    /* What is handled may cancel, and defer again. */
+    /* Handling a completion may cancel receives, which defers again. */
     self->deferred = NULL;
     self->deferred_count = self->deferred_capacity = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -181,7 +184,7 @@ static bool reserve_deferred_event(struct bridge_endpoint *self)
     return true;
 }
 
-/* Read one event. False: there is none. */
+/* Read one completion. False: there is none. */
 static bool read_completion(const struct ofp_endpoint *endpoint, struct bridge_event *event)
 {
     ssize_t count;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints of type MSG: libfabric's connected ones.
- *
- * libfabric's endpoint is opened for a request when the request is accepted: once there is one, it has the connection, and nobody
- * can say no any more. Receives that are posted before wait here. When a connection is over, libfabric's endpoint is closed before
- * the core ends what is pending, so that nothing is written into its memory any more.
+ * Endpoints of type MSG: libfabric's connected endpoints. For a connection request, libfabric's endpoint is opened when
+ * the request is accepted: an earlier one would own the connection, and the request could not be rejected any more.
+ * Receives posted before wait in `early`. When a connection has ended, libfabric's endpoint is closed before the core
+ * ends the pending operations, so that no memory of theirs is written afterwards. States: no peer; connecting (a peer,
+ * `deadline` runs); `up`; `quits`. Called by the core and by connection events, under the domain's lock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,26 +18,29 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* An endpoint of type MSG. */
+/*
+ * An endpoint of type MSG. Invariants: `up` and `quits` imply a peer; `early` is empty once `ep` is open; `request` is
+ * set only before accept.
+ */
 struct bridge_msg {
-    struct bridge_endpoint base; /* first; its `ep` is NULL before the request is accepted, too */
+    struct bridge_endpoint base; /* first; `ep` is NULL before the request is accepted, and after the end */
     struct bridge_event_handler handler;
     struct ofp_endpoint *endpoint;
-    struct bridge_request *request; /* owned until it is answered */
-    struct ofp_peer *peer;          /* from connect or accept until its loss */
-    struct ofp_timer deadline;      /* of the answer */
-    struct bridge_block *early;     /* receives that wait for `ep`, the first of them; linked by `next` */
+    struct bridge_request *request; /* owned until it is accepted or rejected */
+    struct ofp_peer *peer;          /* from connect or accept until it is lost */
+    struct ofp_timer deadline;      /* for the answer */
+    struct bridge_block *early;     /* receives that wait for `ep`; linked by `next` */
     struct bridge_block **early_end;
-    bool answers; /* it has accepted, and not asked */
+    bool answers; /* this side accepted the connection */
     bool up;
-    bool quits; /* shuts down when all sends are over */
+    bool quits; /* shuts down when all sends have completed */
 };
 
 static inline struct bridge_msg *bridge_msg_of(const struct ofp_endpoint *endpoint) { return endpoint->private; }
 
 /*
- * What a call has libfabric do may end any operation of the domain. Where its queues have no descriptors, who sleeps would not
- * hear of that.
+ * A call into libfabric may complete any operation of the domain. Where completion queues have no descriptors, a
+ * sleeping thread would not notice that, so wake it.
  */
 static void notify_sleepers(const struct ofp_endpoint *endpoint)
 {
@@ -49,9 +52,9 @@ static const struct bridge_library *library_of_connection(const struct bridge_ms
     return bridge_domain_of(msg->endpoint->domain)->library;
 }
 
-/* --------------------------------------------------------------------------------------------------------- the end */
+/* ---------------------------------------------------------------------------------------------- end of a connection */
 
-/* What has come is taken first. */
+/* Deliver all completions that have arrived, then mark the peer lost. */
 static void mark_peer_lost(struct bridge_msg *msg, int error, const char *text)
 {
     while (msg->peer && bridge_endpoint_progress(msg->endpoint) > 0)
@@ -79,7 +82,10 @@ static void disconnect_peer(struct ofp_peer *peer)
     bridge_endpoint_close_objects(peer->endpoint);
 }
 
-/* Completions came back undone, and with them, or before them, the event that says why; not every provider has one. */
+/*
+ * Operations were flushed. Read the connection event with the reason, which comes before or together with them; not
+ * every provider sends one.
+ */
 static void end_flushed_connection(struct bridge_msg *msg)
 {
     msg->base.flushed = false;
@@ -138,12 +144,12 @@ static void handle_connection_event(struct bridge_event_handler *handler, const 
     else if (event->error == ECONNREFUSED && !msg->up)
         handle_rejection(msg, event);
     else if (event->error)
-        /* That one number stands for an orderly end. */
+        /* ESHUTDOWN stands for an orderly end here. */
         fail_connection(msg, msg->up ? "the connection broke" : "no connection",
                         event->error == ESHUTDOWN ? ECONNRESET : event->error);
 }
 
-/* ------------------------------------------------------------------------------------------------ asking, answering */
+/* ------------------------------------------------------------------------------------------------ connection requests */
 
 static void handle_answer_timeout(struct ofp_timer *timer, uint64_t now)
 {
@@ -237,7 +243,7 @@ static int accept_request(struct ofp_peer *peer, const void *data, size_t length
     if (error)
         return -ECONNRESET;
     start_deadline(msg);
-    /* Before 1.18 tcp answers when it is asked for events next. */
+    /* Before 1.18 tcp sends the answer when its events are read next. */
     bridge_events_read(bridge_domain_of(peer->endpoint->domain)->events);
     return 0;
 }
@@ -325,7 +331,7 @@ static int get_connection_address(struct ofp_endpoint *endpoint, void *address, 
     const struct lf_info *info = msg->request ? msg->request->info : bridge_domain_of(endpoint->domain)->info;
     size_t space = *length;
 
-    /* Some know it only when there is a connection. */
+    /* Some providers know the address only when there is a connection. */
     if (msg->base.ep && bridge_endpoint_get_address(endpoint, address, length) == 0 &&
         bridge_address_check(endpoint->info, address, *length) == 0)
         return 0;
@@ -350,7 +356,7 @@ static int post_to_connection(struct ofp_endpoint *endpoint, struct ofp_peer *pe
         notify_sleepers(endpoint);
         return bridge_operation_post(endpoint, peer, transfer);
     }
-    /* The connection is over: the core ends it. */
+    /* The connection has ended: the core ends the operation. */
     if (!msg->request)
         return ofp_transfer_retain(endpoint, NULL, transfer) ? OFP_POST_PENDING : -ENOMEM;
     result = bridge_receive_defer(endpoint, transfer, &block);
@@ -368,7 +374,7 @@ static int cancel_receive(struct ofp_endpoint *endpoint, struct ofp_pending *pen
 {
     const struct bridge_msg *msg = bridge_msg_of(endpoint);
 
-    /* Its place in the row stays. */
+    /* The block stays in `early` without its operation. */
     if (msg->request)
         ((struct bridge_block *)(uintptr_t)pending->provider_data[0])->pending = NULL;
     notify_sleepers(endpoint);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Domains: libfabric's fabric and domain behind one of ours. */
+/* Domains: libfabric's fabric and domain of one domain of ofipy. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static bool has_descriptor(struct bridge_domain *self)
 }
 
 /*
- * Providers on libfabric's common receive queue look at the wrong place for receives for any source, when a message comes
- * for which one that names its source is posted: util_get_tag and util_get_msg in util_srx.c.
+ * Providers on libfabric's common receive queue use the wrong address for receives for any source when a message
+ * arrives for which a receive with its source is posted: util_get_tag and util_get_msg in util_srx.c.
  */
 static bool has_confused_sources(const struct bridge_domain *domain)
 {
@@ -59,15 +59,16 @@ static bool has_confused_sources(const struct bridge_domain *domain)
     return bridge_is_layered(provider) && domain->library->version >= LF_VERSION(2, 0);
 }
 
-/* Before 1.19 shm takes a look for a message as a receive. */
+/* Before 1.19 shm treats a peek as a receive. */
 static bool can_peek(const struct bridge_domain *domain)
 {
     return domain->library->version >= LF_VERSION(1, 19) || strcmp(domain->info->fabric_attr->prov_name, "shm") != 0;
 }
 
 /*
- * sockets (seen with 1.17 and 2.5) calls a send complete as soon as its own buffer has it, and drops that buffer when the endpoint
- * closes. A program that answers and ends would answer nobody. With FI_TRANSMIT_COMPLETE the peer's endpoint has it.
+ * sockets (seen with 1.17 and 2.5) completes a send as soon as its own buffer contains it, and drops that buffer when
+ * the endpoint closes. The answer of a program that then ends would be lost. With FI_TRANSMIT_COMPLETE the peer's
+ * endpoint has received the message.
  */
 static bool has_early_completions(const struct bridge_domain *domain)
 {
@@ -75,8 +76,9 @@ static bool has_early_completions(const struct bridge_domain *domain)
 }
 
 /*
- * A descriptor of each endpoint's queue beside that of the domain's events would make a path of its own from every socket to who
- * sleeps, and the kernel allows ten (epoll_ctl: EINVAL). tcp needs none since it became one with net: its events stand for all.
+ * A descriptor for each endpoint's queue beside that of the domain's events would connect every socket to the sleeping
+ * descriptor by another chain, and the kernel allows ten (epoll_ctl: EINVAL). Since tcp was merged with net it needs
+ * none: its events report for all queues.
  */
 static bool can_events_wake_all(const struct bridge_domain *domain)
 {
@@ -103,7 +105,7 @@ static int open_library_objects(const struct ofp_domain *domain, struct bridge_o
 
     if (error)
         return error;
-    /* Otherwise some providers ask the peer for an acknowledgement of everything. */
+    /* Otherwise some providers request an acknowledgement of everything. */
     opened->info->tx_attr->op_flags = 0;
     opened->info->rx_attr->op_flags = 0;
     error = opened->library->fabric(opened->info->fabric_attr, &opened->fabric, NULL);
@@ -119,7 +121,7 @@ static int open_library_objects(const struct ofp_domain *domain, struct bridge_o
     return 0;
 }
 
-/* Bytes of private data that its listeners and endpoints take; 0 where that cannot be asked. */
+/* Bytes of private data that listeners and endpoints accept; 0 if libfabric does not report it. */
 static size_t query_private_data_size(const struct bridge_opened *opened)
 {
     size_t size = 0, length = sizeof(size);
@@ -133,7 +135,7 @@ static size_t query_private_data_size(const struct bridge_opened *opened)
     return size < OFP_EVENT_DATA_MAX ? size : OFP_EVENT_DATA_MAX;
 }
 
-/* What its endpoints' connections are told by, and what the info says of them. */
+/* Open the queue of connection events, and set the info's size of private data. */
 static int open_events(struct ofp_domain *domain, char *text, size_t text_size)
 {
     struct bridge_domain *self = bridge_domain_of(domain);
@@ -191,11 +193,11 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     self->peeks = can_peek(self);
     self->misreads_atomics = strcmp(self->info->fabric_attr->prov_name, "sm2") == 0;
     self->confuses_sources = has_confused_sources(self);
-    /* A datagram's completion says that the system has taken it, and nothing ever says more. */
+    /* A datagram's completion means that the system has accepted it; there is no other level. */
     self->levels = domain->info->ep_types == OFP_EP_DGRAM ? LF_TRANSMIT_COMPLETE
                                                           : bridge_completion_levels_query(self->library, domain->info);
     self->completes_early = has_early_completions(self);
-    /* Only now some of the info shows; nobody else has seen this copy of it yet. */
+    /* Some of the info is known only now; no other thread has this copy of it yet. */
     domain->info->wait_fd = domain->info->wait_fd && has_descriptor(self);
     domain->info->provider_data[1] = (uintptr_t)self;
     if (domain->info->caps & OFP_CAP_ATOMIC)

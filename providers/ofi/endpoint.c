@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: opening, closing, cancelling, and the sleep handshake. */
+/* Endpoints: opening, closing, and the sleep handshake. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "buffers.h"
 
 #define MILLISECOND 1000000ull
-/* How long closing waits for sends of which nothing is heard. */
+/* Time for which closing waits without any completion. */
 #define CLOSE_SILENCE (50 * MILLISECOND)
 
 static void close_object(struct lf_fid *object)
@@ -19,14 +19,14 @@ static void close_object(struct lf_fid *object)
         object->ops->close(object);
 }
 
-/* Progress follows every wake-up, and reads the queue. */
+/* Progress follows every wake-up and reads the queue. */
 static void handle_queue_event(struct ofp_watch *watch, uint32_t events)
 {
     (void)watch;
     (void)events;
 }
 
-/* Of receives of unknown size whose memory is registered, and pinned, for each. */
+/* Bounce buffer size of receives of unknown size whose memory is registered, and pinned, for each receive. */
 #define PINNED_BOUNCE_SIZE (1 << 20)
 
 /* -------------------------------------------------------------------------------------------------------- opening */
@@ -65,7 +65,7 @@ int bridge_info_find_own(const struct bridge_domain *domain, const struct ofp_in
                  service ? service : "any service", domain->library->strerror(-error));
         return error;
     }
-    /* Otherwise some providers ask the peer for an acknowledgement of everything. */
+    /* Otherwise some providers request an acknowledgement of everything. */
     (*found)->tx_attr->op_flags = 0;
     (*found)->rx_attr->op_flags = 0;
     return 0;
@@ -114,7 +114,7 @@ static int open_endpoint_objects(struct ofp_endpoint *endpoint, struct lf_info *
 
 void bridge_objects_close(struct lf_ep *ep, struct lf_av *av, struct lf_cq *cq)
 {
-    /* Nothing touches the memory of operations any more once the endpoint is closed. */
+    /* libfabric does not access the memory of operations after the endpoint is closed. */
     close_object(ep ? &ep->fid : NULL);
     close_object(av ? &av->fid : NULL);
     close_object(cq ? &cq->fid : NULL);
@@ -143,7 +143,10 @@ void bridge_endpoint_close_objects(struct ofp_endpoint *endpoint)
     self->deferred_count = self->deferred_capacity = 0;
 }
 
-/* A name that is taken shm replaces by another one, unasked. Addresses that are no text say so themselves. */
+/*
+ * Whether the endpoint has the requested name: shm replaces a name that is in use by another one. Addresses that are no
+ * text report EADDRINUSE themselves.
+ */
 static bool has_service_name(struct ofp_endpoint *endpoint, const char *service)
 {
     char name[OFP_ADDRESS_MAX];
@@ -187,7 +190,7 @@ int bridge_endpoint_get_address(struct ofp_endpoint *endpoint, void *address, si
 
 /* -------------------------------------------------------------------------------------------------------- closing */
 
-/* What was accepted still leaves, unless the peer does not take it. */
+/* Progress until all accepted sends have left, or the peer accepts no more. */
 void bridge_endpoint_drain(struct ofp_endpoint *endpoint, const uint64_t *sends, uint64_t deadline)
 {
     uint64_t now = bridge_core->now();
@@ -230,7 +233,7 @@ bool bridge_endpoint_arm(struct ofp_endpoint *endpoint)
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct lf_fid *queue = &self->cq->fid;
 
-    /* What a cancellation met in the queue waits for the next look. */
+    /* Completions that a cancellation deferred wait for the next progress. */
     return !self->deferred_count && self->watch.fd >= 0 && fabric->ops->trywait(fabric, &queue, 1) == 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libfabric's event queues, which tell of connections: opened, watched, read. */
+/* libfabric's event queues, which report connection events: open, watch, read. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -8,7 +8,7 @@
 
 #include "events.h"
 
-/* How often a queue is read that says it has more; what is left wakes the watch again. */
+/* Rounds in which a queue with more events is read; the remaining ones wake the watch again. */
 #define ROUNDS 4
 
 struct entry {
@@ -34,7 +34,7 @@ static bool read_error_event(const struct bridge_events *events)
         return false;
     event =
         (struct bridge_connection_event){.error = failure.error ? bridge_error_convert(failure.error) : ECONNABORTED};
-    /* Where nothing was said the library leaves the room as it is, or empties it. */
+    /* Without private data the library leaves the buffer unchanged, or sets its size to 0. */
     if (failure.error_data == data && failure.error_data_size < sizeof(data)) {
         event.data = data;
         event.length = failure.error_data_size;
@@ -65,7 +65,7 @@ void bridge_events_read(struct bridge_events *events)
 {
     struct lf_fid *queue = &events->eq->fid;
 
-    /* Its descriptor is readable until libfabric was asked whether one may sleep. */
+    /* The descriptor stays readable until trywait has been called. */
     for (int round = 0; round < ROUNDS; round++) {
         while (read_event(events))
             ;
@@ -102,7 +102,7 @@ int bridge_events_open(struct bridge_events *events, struct ofp_domain *domain)
     return result;
 }
 
-/* Progress follows. */
+/* Clear the descriptor; progress follows. */
 static void clear_notification(struct ofp_watch *watch, uint32_t events)
 {
     uint64_t count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Discovery: what libfabric offers, as infos of ours, and the way back from one of ours to its own. */
+/* Discovery: convert libfabric's infos to ofipy's, and find libfabric's info for one of ofipy's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -10,14 +10,14 @@
 
 #include "bridge.h"
 
-/* Duties that the bridge takes over. Never message prefixes, raw keys or bindings of regions to counters. */
+/* Modes that the bridge supports. Never message prefixes, raw keys or bindings of regions to counters. */
 #define MODES (LF_MODE_CONTEXT | LF_MODE_CONTEXT2 | LF_MODE_RX_CQ_DATA)
 #define MR_MODES (LF_MR_LOCAL | LF_MR_VIRT_ADDR | LF_MR_ALLOCATED | LF_MR_PROV_KEY | LF_MR_ENDPOINT)
 
-/* Bytes that go along with a request: what that provider of libfabric's takes that has the least room, verbs. */
+/* Bytes of private data of a request: the least that a provider of libfabric accepts, verbs. */
 #define LEAST_PRIVATE_DATA 55
 
-/* At most so many files libfabric opens at a time while it looks around. */
+/* Files that libfabric opens at once during discovery, at most. */
 #define FILES_OF_A_SEARCH 4
 
 static const struct {
@@ -32,8 +32,8 @@ static const struct {
 };
 
 /*
- * ofi_rxm leaves out atomics and directed receives unless they are asked for, and with atomics it promises less order. It
- * is asked: what a program calls should be there, and which order it has, the info says.
+ * ofi_rxm omits atomics and directed receives unless they are requested, and promises less order with atomics. The
+ * bridge requests them: programs should find every operation, and the info states the order.
  */
 #define ASKED_OF_LAYERED                                                                                               \
     (LF_MSG | LF_TAGGED | LF_RMA | LF_ATOMIC | LF_SEND | LF_RECV | LF_READ | LF_WRITE | LF_REMOTE_READ |               \
@@ -50,13 +50,13 @@ int bridge_error_convert(int error)
 {
     int positive = error < 0 ? -error : error;
 
-    /* One number means two things; theirs is a bad argument to an operation. */
+    /* LF_EDOMAIN has the number of another errno; libfabric means a bad argument to an operation. */
     return positive == LF_EDOMAIN ? EINVAL : positive;
 }
 
 /*
- * Whether queues have a descriptor shows only when one is opened, so those that are known to have none are named here.
- * domain.c corrects the info for any other.
+ * Whether queues have a descriptor is known only when one is open, so providers known to have none are named here.
+ * domain.c corrects the info of other providers.
  */
 static bool has_queue_descriptors(const char *provider)
 {
@@ -95,7 +95,7 @@ static void format_protocol(const struct bridge_library *library, uint32_t proto
     name[length] = 0;
 }
 
-/* False when a name is too long to be found again by it. */
+/* False when the name is too long to be stored. */
 static bool copy_name(char *to, size_t size, const char *prefix, const char *name)
 {
     return name && (size_t)snprintf(to, size, "%s%s", prefix, name) < size;
@@ -138,8 +138,8 @@ static uint64_t convert_remote_capabilities(const struct lf_info *info)
 }
 
 /*
- * The order of bytes, which libfabric bounds by a size; ofipy's holds for any. `rar`: the first of its four bits of the
- * class.
+ * Convert the order of bytes, which libfabric limits to a size and ofipy promises for any. `rar`: the first of the four
+ * bits of the class.
  */
 static uint64_t convert_byte_order(const struct lf_info *info, uint64_t rar)
 {
@@ -167,7 +167,7 @@ uint64_t bridge_segment_limit_compute(const struct lf_info *info)
     return choose_smaller(info->tx_attr->iov_limit, info->rx_attr->iov_limit);
 }
 
-/* The core matches what comes, and knows no bound on receives. */
+/* The core matches datagrams, and has no bound on receives. */
 static void fill_datagrams(struct ofp_info *info)
 {
     info->offloads_matching = 0;
@@ -177,7 +177,10 @@ static void fill_datagrams(struct ofp_info *info)
         info->caps |= OFP_CAP_DIRECTED_RECV;
 }
 
-/* False: it cannot be one. Where endpoints receive from a context that others share, another info has those that do not. */
+/*
+ * Convert an info. False: ofipy cannot represent it. Infos with shared receive contexts are not used: another info has
+ * endpoints without them.
+ */
 static bool fill_info(const struct bridge_library *library, const struct lf_info *from, struct ofp_info *info)
 {
     *info = (struct ofp_info){
@@ -205,17 +208,17 @@ static bool fill_info(const struct bridge_library *library, const struct lf_info
         info->max_rma_size = info->max_msg_size;
         info->rma_order = convert_byte_order(from, LF_ORDER_RMA_RAR);
     }
-    /* The true bound shows when a domain is open. */
+    /* The exact bound is known when a domain is open. */
     if (info->caps & OFP_CAP_ATOMIC) {
         info->max_atomic_size = info->max_msg_size;
         info->atomic_order = convert_byte_order(from, LF_ORDER_ATOMIC_RAR);
     }
-    /* The true size shows when a domain is open. */
+    /* The exact size is known when a domain is open. */
     if (info->ep_types == OFP_EP_MSG)
         info->max_private_data = LEAST_PRIVATE_DATA;
     if (info->ep_types == OFP_EP_DGRAM)
         fill_datagrams(info);
-    /* A long message of its is read by the receiver, behind what came after it. */
+    /* ofi_rxm's receiver reads a long message after later messages have arrived. */
     if (bridge_is_layered(from->fabric_attr->prov_name))
         info->msg_order &= OFP_ORDER_SAS;
     format_protocol(library, from->ep_attr->protocol, info->protocol, sizeof(info->protocol));
@@ -225,7 +228,7 @@ static bool fill_info(const struct bridge_library *library, const struct lf_info
            copy_name(info->domain, sizeof(info->domain), "", from->domain_attr->name);
 }
 
-/* What an info is found again by. */
+/* Compare the members by which an info is found again. */
 static bool is_same_info(const struct ofp_info *a, const struct ofp_info *b)
 {
     return strcmp(a->provider, b->provider) == 0 && strcmp(a->fabric, b->fabric) == 0 &&
@@ -250,7 +253,7 @@ static struct lf_info *create_base_hints(const struct bridge_library *library, e
     hints->mode = MODES;
     hints->ep_attr->type = type;
     hints->domain_attr->mr_mode = MR_MODES;
-    /* Regions come and go without the core's lock, in any thread, while others are at work in the domain. */
+    /* Regions open and close without the core's lock, in any thread, while other threads use the domain. */
     hints->domain_attr->threading = LF_THREAD_SAFE;
     hints->domain_attr->control_progress = LF_PROGRESS_MANUAL;
     hints->domain_attr->data_progress = LF_PROGRESS_MANUAL;
@@ -259,15 +262,15 @@ static struct lf_info *create_base_hints(const struct bridge_library *library, e
 }
 
 /*
- * Told virtual addresses, shm copies straight into another process and looks at neither key nor bounds nor rights; when that
- * fails, it says "again" for ever.
+ * With virtual addresses shm copies directly into another process and checks neither key nor bounds nor rights; after a
+ * failure it returns EAGAIN forever.
  */
 static int choose_mr_modes(const char *provider)
 {
     return strcmp(provider, "shm") == 0 ? MR_MODES & ~LF_MR_VIRT_ADDR : MR_MODES;
 }
 
-/* Hints that ask for what `info` describes; NULL: out of memory. They are freed by libfabric: both use the C library. */
+/* Create hints that match `info`; NULL: out of memory. libfabric frees them: both use the C library. */
 static struct lf_info *create_hints(const struct bridge_library *library, const struct ofp_info *info)
 {
     struct lf_info *hints = create_base_hints(library, convert_type_to_theirs(info->ep_types));
@@ -286,7 +289,7 @@ static struct lf_info *create_hints(const struct bridge_library *library, const 
     return NULL;
 }
 
-/* Take the first that matches out of a list and free the others. NULL: none. */
+/* Remove the first match from a list and free the others. NULL: none. */
 static struct lf_info *choose_info(const struct bridge_library *library, struct lf_info *list,
                                    const struct ofp_info *wanted)
 {
@@ -305,7 +308,7 @@ static struct lf_info *choose_info(const struct bridge_library *library, struct 
     return found;
 }
 
-/* Whether this process can open no more than a few files. */
+/* Whether this process can open fewer files than discovery needs. */
 static bool is_short_of_files(void)
 {
     int opened[FILES_OF_A_SEARCH], count = 0;
@@ -342,7 +345,7 @@ int bridge_info_find(const struct bridge_library *library, const struct ofp_info
     return *found ? 0 : bridge_open_error_convert(-ENODATA);
 }
 
-/* By which device a peer is reached is the system's choice: only the provider and the kind of address are asked for. */
+/* The system chooses the device for a peer: hints name only the provider and the address format. */
 int bridge_info_find_remote(const struct bridge_library *library, const struct ofp_info *info, const char *node,
                             const char *service, struct lf_info **found)
 {
@@ -396,8 +399,8 @@ static int query_library(const struct bridge_library *library, enum lf_ep_type t
 }
 
 /*
- * Whose connected endpoints are known to work. Others are deprecated where they have any: sockets of 1.17 crashes when the
- * info of a request is given back.
+ * Whether connected endpoints of the provider are known to work. Other providers deprecate theirs: sockets of 1.17
+ * crashes when the info of a request is freed.
  */
 static bool can_connect(const struct lf_info *each)
 {
@@ -406,14 +409,17 @@ static bool can_connect(const struct lf_info *each)
     return strcmp(name, "tcp") == 0 || strcmp(name, "verbs") == 0;
 }
 
-/* Whose datagrams are known to work: rooms for them are not registered, and have no prefix. The bound is what a packet carries. */
+/*
+ * Whether datagrams of the provider are known to work: receive buffers are not registered and have no prefix. The bound
+ * on messages is what a packet contains.
+ */
 static bool can_send_datagrams(const struct lf_info *each)
 {
     return strcmp(each->fabric_attr->prov_name, "udp") == 0 && !(each->domain_attr->mr_mode & LF_MR_LOCAL) &&
            each->ep_attr->max_msg_size && each->ep_attr->max_msg_size <= UINT16_MAX && each->rx_attr->size;
 }
 
-/* One of libfabric's as one of ours; of a layered one the same in `asked`, if that is there. */
+/* Convert one info; for a layered provider use the same info in `asked`, if it is there. */
 static bool convert_info(const struct bridge_library *library, const struct lf_info *each, const struct lf_info *asked,
                          struct ofp_info *info)
 {
@@ -444,7 +450,7 @@ static bool has_usable_keys(const struct lf_info *each)
     return false;
 }
 
-/* Those of a list behind the `count` that there are; how many there are then. */
+/* Append the infos of a list behind the first `count`; returns the new count. */
 static int collect_infos(const struct bridge_library *library, const struct lf_info *list, const struct lf_info *asked,
                          struct ofp_info *infos, int count, int max)
 {

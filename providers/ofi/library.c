@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding libfabric. Never linked: a program without it runs without the bridge. Once loaded it stays, since its own
- * providers start threads and hooks that cannot be unloaded.
+ * Find libfabric. It is never linked: a program without libfabric runs without the bridge. Once loaded it stays loaded,
+ * since its providers start threads and hooks that cannot be unloaded.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,14 +11,14 @@
 
 #define SONAME "libfabric.so.1"
 
-/* The symbols that every library of this name has had since 1.8, the oldest whose layouts abi.h describes. */
+/* The oldest version whose layouts abi.h describes; every library since then has the symbols used here. */
 #define OLDEST LF_VERSION(1, 8)
 
 pthread_mutex_t bridge_library_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bridge_library library; /* filled in once, under the lock */
 static bool loaded;
 
-/* A function pointer out of dlsym, which C cannot cast directly. The plain name is the newest version of a symbol. */
+/* A function pointer from dlsym, which C cannot cast directly. The plain name is the newest version of a symbol. */
 #define SYMBOL(handle, type, name) ((type *)(uintptr_t)dlsym(handle, name))
 
 static bool bind_symbols(void *handle, const char *path, char *text, size_t text_size)
@@ -45,7 +45,7 @@ static bool bind_symbols(void *handle, const char *path, char *text, size_t text
     return true;
 }
 
-/* Load one candidate; the reason goes into `text` where it is the last. */
+/* Load one candidate; on failure the reason is in `text`. */
 static bool load_library(const char *path, char *text, size_t text_size)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -95,7 +95,7 @@ const struct bridge_library *bridge_library_get(char *text, size_t text_size)
     return loaded ? &library : NULL;
 }
 
-/* Codes of completions are errors of the system or the library wherever they are not a device's own. */
+/* Provider errors of completions are errors of the system or the library, except a device's own. */
 const char *bridge_error_describe(int provider_error)
 {
     return loaded ? library.strerror(provider_error < 0 ? -provider_error : provider_error) : NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory: regions registered with libfabric, and the temporary registrations of operations on memory without one.
- *
- * A temporary registration ends with its operation. None is kept for the next one: nobody would tell the bridge when the
- * memory behind it is unmapped. Providers with expensive registration keep a cache below, with hooks that do know.
+ * Memory: regions registered with libfabric, and the temporary registrations of operations on memory without a region.
+ * A temporary registration ends with its operation. None is stored for later operations: the bridge would not notice
+ * when its memory is unmapped. Providers with expensive registration have a cache, with hooks that do notice. `lock` of
+ * the domain guards regions: they open and close without the core's lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool needs_binding(const struct bridge_domain *domain)
     return domain->info->domain_attr->mr_mode & LF_MR_ENDPOINT;
 }
 
-/* Keys that no peer is told of come from the upper end, since those that users choose are small. */
+/* Keys that no peer uses come from the upper end, since keys that users choose are small. */
 static uint64_t choose_key(struct bridge_domain *domain, bool remote, uint64_t key)
 {
     size_t size = domain->info->domain_attr->mr_key_size;
@@ -86,7 +86,7 @@ void bridge_regions_detach(struct ofp_endpoint *endpoint)
     pthread_mutex_unlock(&domain->lock);
 }
 
-/* Where regions belong to an endpoint it is the first of the domain. */
+/* Bind a region to the domain's first endpoint, if the provider requires an endpoint. */
 static int bind_region(struct bridge_domain *domain, struct bridge_region *self)
 {
     int result;

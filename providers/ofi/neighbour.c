@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Endpoints of libfabric's shm within one process. They do not map each other's memory but use each other's pointers
- * (smr_map_to_region), with two consequences that the bridge takes care of:
+ * (smr_map_to_region). The bridge handles two consequences:
  *
- * - Whoever closes unmaps its own memory (smr_free), and the next send to it, or the next look at a message of its, would
- *   end the process. So they are closed together: one that ofipy closes rests, without progress, until none is in use.
- * - From 2.5 on, the one that makes contact does not note where the other's memory is (smr_map_to_endpoint is left out),
- *   and an answer of more than a few bytes would end the process. Both do when both have made contact, which therefore
- *   happens when an endpoint opens.
+ * - An endpoint that closes unmaps its own memory (smr_free), and the next send to it, or the next access to a message of it,
+ *   would end the process. So all neighbours are closed together: an endpoint that ofipy closes rests, without progress,
+ *   until no neighbour is in use.
+ * - From 2.5 on, the endpoint that makes contact does not store where the other's memory is (smr_map_to_endpoint is left out),
+ *   and an answer of more than a few bytes would end the process. Both store it once both have made contact. So the bridge
+ *   makes contact when an endpoint opens.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,24 +19,27 @@
 struct bridge_neighbour {
     struct ofp_list node; /* in `neighbours` */
     char name[OFP_ADDRESS_MAX];
-    bool rests; /* closed by ofipy; what follows is its own then, a copy before */
+    bool rests; /* closed by ofipy: the neighbour then owns the following members; before, they are copies */
     struct lf_ep *ep;
     struct lf_av *av;
     struct lf_cq *cq;
-    struct bridge_slab *slabs; /* libfabric's contexts */
+    struct bridge_slab *slabs; /* memory of libfabric's contexts */
     struct bridge_opened *opened;
 };
 
-/* The lock guards all of it; it is taken inside a domain's. libfabric is asked for thread safety, so its calls may follow. */
+/*
+ * Guards all neighbours; acquired inside a domain's lock. libfabric is opened thread-safe, so its calls may be made
+ * from another domain's thread.
+ */
 pthread_mutex_t bridge_neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ofp_list neighbours = {&neighbours, &neighbours};
 
-/* The parent's are no neighbours of a forked child. */
+/* A forked child has no neighbours. */
 static void clear_neighbours(void) { ofp_list_init(&neighbours); }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, clear_neighbours); }
 
-/* An operation that does nothing, not even at the target; to a peer that is not known yet, libfabric sends the own name first. */
+/* Post an operation without effect. libfabric first sends the own name to a peer that it does not know yet. */
 static void send_contact(const struct bridge_neighbour *from, const struct bridge_neighbour *to)
 {
     char nothing;
@@ -49,13 +53,15 @@ static void send_contact(const struct bridge_neighbour *from, const struct bridg
         from->ep->rma->writemsg(from->ep, &msg, LF_INJECT);
 }
 
-/* Have it look at what was sent to it; no completion is taken. */
+/* Let libfabric process what the neighbour has received; no completion is read. */
 static void progress_neighbour(const struct bridge_neighbour *neighbour)
 {
     neighbour->cq->ops->read(neighbour->cq, NULL, 0);
 }
 
-/* Nobody can send to the newcomer yet, so all that must not be used half done is done when this returns. */
+/*
+ * Exchange contacts between the newcomer and all neighbours. No endpoint can send to the newcomer before this returns.
+ */
 static void connect_newcomer(const struct bridge_neighbour *newcomer)
 {
     struct ofp_list *node, *following;
@@ -65,7 +71,7 @@ static void connect_newcomer(const struct bridge_neighbour *newcomer)
 
         if (other->rests)
             continue;
-        /* Both make contact before one of them looks, since it would not do so afterwards. */
+        /* Both make contact before one of them processes the other's, since it would not do so afterwards. */
         send_contact(other, newcomer);
         send_contact(newcomer, other);
         progress_neighbour(newcomer);

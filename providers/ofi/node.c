@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where on this host endpoints are, as far as libfabric tells, and what they reach from there. */
+/* The addresses of endpoints on this host, as libfabric reports them, and the addresses that they can connect to. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -24,7 +24,7 @@ bool bridge_node_format_own(const struct lf_info *info, char *node, size_t size)
     return false;
 }
 
-/* The address of an info's endpoints in digits. */
+/* Format the address of an info's endpoints in digits. */
 static int find_own_node(const struct ofp_info *info, char *node, size_t size, char *text, size_t text_size)
 {
     const struct bridge_library *library = bridge_library_get(text, text_size);
@@ -68,7 +68,7 @@ int bridge_node_check(struct ofp_info *info, const char *node, char *text, size_
     struct addrinfo *found;
     int error;
 
-    /* Within one host there is nothing to choose. */
+    /* Within one host every endpoint is at this node. */
     if (info->address_format == OFP_ADDRESS_OPAQUE && !(info->caps & OFP_CAP_REMOTE_COMM) && is_own_name(node))
         return 0;
     error = find_own_node(info, own, sizeof(own), text, text_size);

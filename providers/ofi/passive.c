@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Listeners of connected endpoints.
- *
- * libfabric rejects a request by the listener that it came by, so a listener that is closed stays, and refuses whoever comes,
- * until the requests are answered that endpoints were opened from.
+ * Listeners of connected endpoints. libfabric rejects a request through its listener, so a closed listener stays open
+ * at libfabric, and rejects all new requests, until the requests of opened endpoints are answered. Called by the core
+ * and by connection events, under the domain's lock.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,7 +20,7 @@ struct bridge_listener {
     struct ofp_passive *base; /* NULL: closed */
     const struct bridge_domain *domain;
     struct lf_pep *pep;
-    uint32_t requests; /* that hold it */
+    uint32_t requests; /* requests that reference the listener */
 };
 
 struct bridge_passive {
@@ -33,7 +32,7 @@ static struct bridge_listener *listener_of_passive(const struct ofp_passive *bas
     return ((const struct bridge_passive *)base->private)->listener;
 }
 
-/* The listener before its events, which libfabric's has to outlive. */
+/* Close the listener before its events, which must outlive it. */
 static void free_listener(struct bridge_listener *listener)
 {
     if (listener->pep)
@@ -152,7 +151,7 @@ static int listen_passive(struct ofp_passive *base, uint32_t backlog)
 {
     struct lf_pep *pep = listener_of_passive(base)->pep;
 
-    /* The core counts those that are not answered. */
+    /* The core counts unanswered requests. */
     (void)backlog;
     return -bridge_error_convert(pep->cm->listen(pep));
 }
@@ -169,7 +168,7 @@ static void close_passive(struct ofp_passive *base)
     struct bridge_listener *listener = listener_of_passive(base);
 
     listener->base = NULL;
-    /* Refuse those that nobody has heard of yet. */
+    /* Reject the requests that have not been read yet. */
     bridge_events_read(&listener->events);
     if (!listener->requests)
         free_listener(listener);

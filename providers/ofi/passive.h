@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listeners, and the requests that come by them. Guarded by the core's domain lock. */
+/* Listeners, and their connection requests. Guarded by the core's domain lock. */
 #ifndef OFI_PASSIVE_H
 #define OFI_PASSIVE_H
 
@@ -7,16 +7,16 @@
 
 struct bridge_listener;
 
-/* A request that the core has, or an endpoint that was opened from it; freed with its answer. */
+/* A connection request of the core or of an endpoint that was opened from it; freed when it is answered. */
 struct bridge_request {
-    struct bridge_listener *listener; /* held */
+    struct bridge_listener *listener; /* referenced; counted in its `requests` */
     struct lf_info *info;             /* owned */
 };
 
 extern const struct ofp_passive_ops bridge_passive_ops;
-/* Say no. */
+/* Reject and free a request. */
 void bridge_request_reject(struct bridge_request *request, const void *data, size_t length);
-/* Answered: let go of it. */
+/* Free a request that was answered. */
 void bridge_request_free(struct bridge_request *request);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations on their way down: from a transfer of the core's to a call of libfabric's. */
+/* Operations: from a transfer of the core to a call of libfabric. Called under the domain's lock. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ static bool is_atomic(uint16_t op) { return ofp_operation_is(op, OFP_ATOMIC_KIND
 
 static bool is_tagged(uint16_t op) { return ofp_operation_row(op)->channel == OFP_CHANNEL_TAGGED; }
 
-/* The operation writes into the local memory. */
+/* Whether the operation writes to local memory. */
 static bool has_incoming_data(uint16_t op)
 {
     return is_receive(op) || (ofp_operation_is(op, OFP_READS) && !is_atomic(op));
@@ -56,8 +56,8 @@ static bool needs_registration(const struct ofp_endpoint *endpoint)
 /* ---------------------------------------------------------------------------------------------------- short messages */
 
 /*
- * May it go as an inject, which costs no completion? What the caller wants to know more about may not; and the first
- * message to a peer may not either, since a failed inject is not reported.
+ * Whether a message may be an inject, which costs no completion. Not if the caller requests a completion level, and not
+ * the first message to a peer, since a failed inject is not reported.
  */
 static bool can_inject(const struct bridge_endpoint *self, const struct ofp_peer *peer,
                        const struct ofp_transfer *transfer)
@@ -131,8 +131,8 @@ static ssize_t call_libfabric(const struct bridge_call *call, const struct ofp_t
 }
 
 /*
- * One piece of memory in place of the user's: for an inject, whose memory is the caller's again after the call, and for
- * more pieces than libfabric takes. What was received into it is spread over the user's pieces in the end.
+ * Replace the user's memory by one piece: for an inject, whose memory is the caller's again after the call, and for
+ * more pieces than libfabric accepts. Received data are scattered to the user's pieces in the end.
  */
 static int gather_copy(struct bridge_block *block, const struct ofp_transfer *transfer, struct iovec *copy)
 {
@@ -146,7 +146,9 @@ static int gather_copy(struct bridge_block *block, const struct ofp_transfer *tr
     return 0;
 }
 
-/* libfabric takes an inject of RMA or an atomic as it is, and yet tells of its end; so are those of connections. */
+/*
+ * Whether libfabric injects the operation and yet reports its completion: RMA and atomics, and messages of connections.
+ */
 static bool is_injected(const struct bridge_endpoint *self, const struct ofp_peer *peer,
                         const struct ofp_transfer *transfer)
 {
@@ -167,7 +169,10 @@ static bool needs_copy(const struct bridge_endpoint *self, const struct ofp_peer
     return transfer->op->flags & OFP_INJECT && !is_injected(self, peer, transfer);
 }
 
-/* What libfabric wants registered it wants described as well, and a piece of no bytes has no description. False: all are. */
+/*
+ * Remove empty pieces: libfabric requires a descriptor for each piece, and an empty piece has none. False: all pieces
+ * are empty.
+ */
 static bool remove_empty_pieces(struct ofp_transfer *transfer, struct iovec *iov, struct ofp_region **regions)
 {
     uint32_t count = 0;
@@ -186,7 +191,7 @@ static bool remove_empty_pieces(struct ofp_transfer *transfer, struct iovec *iov
     return true;
 }
 
-/* The level that a send needs for its completion to mean that it leaves. */
+/* The level that a send needs so that its message leaves after the completion. */
 static uint64_t choose_added_level(const struct ofp_endpoint *endpoint, const struct ofp_operation *op)
 {
     if (!bridge_domain_of(endpoint->domain)->completes_early || is_receive(op->op) || is_remote(op->op))
@@ -208,7 +213,7 @@ static int start_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
     struct iovec copy, pieces[OFP_SEGMENT_LIMIT];
     int result = 0;
 
-    /* Some providers take a receive of no bytes, and the message for it, as the end of the connection. */
+    /* Some providers treat a receive of no bytes, and its message, as the end of the connection. */
     if (!transfer->length && is_receive(transfer->op->op)) {
         copy = (struct iovec){&block->spare, 1};
         copied.iov = &copy;
@@ -235,16 +240,16 @@ static int start_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
 }
 
 /*
- * In what libfabric takes for a receive for any source (confuses_sources), it finds a tag of all ones and a pointer for the
- * bits to ignore. So a message ends the process whose tag has ones wherever a pointer has none, at least in its upper 16
- * bits, and untagged ones may in any case.
+ * In the memory that libfabric mistakes for a receive for any source (confuses_sources), the tag is all ones and the
+ * ignored bits are a pointer. So a message ends the process if its tag has ones wherever a pointer has none, at least
+ * in its upper 16 bits; untagged messages may in any case.
  */
 static bool is_endangered(const struct ofp_operation *op)
 {
     return !is_tagged(op->op) || (op->tag | op->ignore) >> 48 == 0xffff;
 }
 
-/* Whether a receive must not be posted beside those that are. */
+/* Whether a receive must not be posted beside the posted ones. */
 static bool is_confusing(const struct ofp_endpoint *endpoint, const struct ofp_peer *peer,
                          const struct ofp_operation *op)
 {
@@ -260,7 +265,7 @@ static bool is_confusing(const struct ofp_endpoint *endpoint, const struct ofp_p
     return true;
 }
 
-/* What a block stands for. */
+/* Set and count the operation of a block. */
 static void mark_block(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *peer,
                        const struct ofp_operation *op)
 {
@@ -287,7 +292,7 @@ static int retain_operation(struct ofp_endpoint *endpoint, struct bridge_block *
     return 0;
 }
 
-/* libfabric reports completions only when its queue is read, so there is time to keep the operation after the call. */
+/* libfabric reports completions only when its queue is read, so the operation can be retained after the call. */
 static int post_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
@@ -302,13 +307,13 @@ static int post_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer, 
         return result;
     }
     mark_block(self, block, peer, transfer->op);
-    /* Its memory is the user's again; only the end of the connection waits for it. */
+    /* The memory belongs to the user again; only the end of the connection waits for the send. */
     if (self->connects && block->is_send && !is_remote(transfer->op->op) && is_injected(self, peer, transfer)) {
         block->is_completed = true;
         bridge_peer_of(peer)->completed++;
         return OFP_POST_DONE;
     }
-    /* Out of memory: it cannot be taken back any more, but its completion will find nobody. */
+    /* Out of memory: libfabric already has the operation, and its completion will find no pending operation. */
     result = retain_operation(endpoint, block, transfer);
     return result ? result : OFP_POST_PENDING;
 }
@@ -343,7 +348,7 @@ void bridge_receive_start(struct ofp_endpoint *endpoint, struct bridge_block *bl
         bridge_receive_failed(endpoint, block, -result);
 }
 
-/* Of untagged messages libfabric does not tell. */
+/* libfabric does not peek at untagged messages. */
 static int post_peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
@@ -373,7 +378,7 @@ static int post_peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const
     return OFP_POST_PENDING;
 }
 
-/* A provider without space for data on its wire would leave them out, and one with less send a part. */
+/* A provider whose wire format has no space for remote CQ data would omit them; one with less space would send a part. */
 static int check_data(const struct ofp_endpoint *endpoint, const struct ofp_operation *op)
 {
     uint64_t space = endpoint->info->cq_data_size;

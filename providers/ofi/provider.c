@@ -39,7 +39,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .disarm = bridge_endpoint_disarm,
 };
 
-/* All that a datagram may say is in its room: nothing is announced. */
+/* A datagram is complete in its receive buffer and never announced. */
 static void refuse_receive(struct ofp_endpoint *endpoint, struct ofp_receive *receive)
 {
     (void)endpoint;

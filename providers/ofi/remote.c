@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RMA and atomics on the way down: remote segments as libfabric's calls take them. */
+/* RMA and atomics: remote segments in the form of libfabric's calls. */
 #include <errno.h>
 
 #include "bridge.h"
@@ -34,7 +34,7 @@ static const size_t sizes[] = {
     [OFP_FLOAT_COMPLEX] = 8, [OFP_DOUBLE_COMPLEX] = 16, [OFP_FLOAT16] = 2,
 };
 
-/* ofipy's numbers of operations and types are libfabric's (types.h). */
+/* ofipy's numbers of operations and types equal libfabric's (types.h). */
 static ssize_t call_atomic(const struct bridge_call *call, const struct ofp_transfer *transfer, uint64_t flags)
 {
     const struct ofp_operation *op = transfer->op;
@@ -77,7 +77,7 @@ static int query_atomic(const struct bridge_domain *domain, uint32_t operation_c
     static const uint64_t kinds[] = {[OFP_FETCH_ATOMIC] = LF_FETCH_ATOMIC, [OFP_COMPARE_ATOMIC] = LF_COMPARE_ATOMIC};
     struct lf_atomic_attr attr = {0};
 
-    /* sm2_atomic_format compares the wrong field with FI_ATOMIC_READ, so an answer of no bytes is asked for. */
+    /* sm2_atomic_format compares the wrong field with FI_ATOMIC_READ, so the answer would have no bytes. */
     if (domain->misreads_atomics && operation_code == OFP_FETCH_ATOMIC && atomic_op == OFP_ATOMIC_READ)
         return -EOPNOTSUPP;
     if (!LF_HAS(domain->domain->ops, struct lf_domain_ops, query_atomic) ||

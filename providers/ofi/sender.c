@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who a message is from.
- *
- * libfabric does not tell of a sender that is not in the receiver's address vector (only a few providers know
- * FI_SOURCE_ERR), so nobody could answer a client that begins to talk. Therefore an endpoint names itself in the remote CQ
- * data of its messages, where the user has put none, until it has heard from the peer, which then has its address, and
- * again after a send there has failed. IPv4 addresses and shm's own names fit there. Like everything in a message the name is
- * what the sender says. Only messages have one: data of a write are always its user's.
+ * The sender of a message. libfabric does not report a sender that is not in the receiver's address vector (only a few
+ * providers support FI_SOURCE_ERR), so a server could not answer a new client. Therefore an endpoint states its name in
+ * the remote CQ data of its messages, where the user has put none, until it has received from the peer, which then has
+ * its address, and again after a send to that peer has failed. IPv4 addresses and shm's own names fit there. As with
+ * everything in a message, the name is only what the sender states. Only messages carry a name: data of a write are
+ * always the user's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 
 #define SHM_INDEX_BITS 16
 
-/* As shm calls an endpoint without a service. */
+/* The name that shm gives an endpoint without a service. */
 static size_t format_shm_name(uint64_t sender, char *name, size_t size)
 {
     return (size_t)snprintf(name, size, "fi_shm://%u:%u:%u", (unsigned)(sender >> SHM_INDEX_BITS), (unsigned)getuid(),
@@ -38,7 +37,7 @@ static uint64_t encode_shm_sender(const char *address, size_t length)
     return format_shm_name(sender, again, sizeof(again)) == length && strcmp(again, address) == 0 ? sender : 0;
 }
 
-/* 48 bits that stand for an address of the endpoint's kind; 0: it does not fit. */
+/* Encode an address of the endpoint's kind in 48 bits; 0: it does not fit. */
 static uint64_t encode_sender(const struct ofp_endpoint *endpoint, const void *address, size_t length)
 {
     struct sockaddr_in ipv4;
@@ -66,7 +65,7 @@ void bridge_sender_open(struct ofp_endpoint *endpoint)
     self->name = sender ? ofp_sender_name(sender) : 0;
 }
 
-/* The peer behind a name, which the core may meet here for the first time. NULL: out of memory. */
+/* The peer with a name, which may be new to the core. NULL: out of memory. */
 static struct ofp_peer *find_named_peer(struct ofp_endpoint *endpoint, uint64_t sender)
 {
     struct sockaddr_in ipv4 = {
