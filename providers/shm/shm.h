@@ -21,6 +21,7 @@
 #include "meet/meet.h"
 #include "memory/ring.h"
 #include "memory/segment.h"
+#include "ofipy/check.h"
 
 #define SHM_NAME "shm"
 /* A copy under the domain's lock is split into pieces of this size. Each call of progress copies one piece. */

@@ -144,6 +144,7 @@ static void accept_call(struct shm_meeting *meeting, struct shm_received *receiv
             start_own_call(link);
         return;
     }
+    OFP_CHECK(!link->process && !link->up);
     link->state = OFPI_MEET_ACCEPTED;
     shm_segment_offer_accept(link, &offer, &received->packet);
     OFP_SHM_STEP(before_welcome);

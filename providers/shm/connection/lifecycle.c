@@ -52,11 +52,13 @@ void shm_link_free(struct shm_link *link)
         shm_segment_unmap(&link->segment);
     if (link->process)
         shm_process_release(link->process);
+    OFP_CHECK(endpoint->links[link->number] == link);
     endpoint->links[link->number] = NULL;
     /* The watched slot may name this link. */
     endpoint->suspect = 0;
     /* All slots that the peer ever claimed come before this position. */
     endpoint->retired_at[link->number] = endpoint->head + (UINT64_C(1) << endpoint->ring.shift);
+    OFP_CHECK(link->bounce_used == 0 && link->fragments_used == 0);
     free(link->costs);
     free(link);
 }
@@ -70,6 +72,7 @@ void shm_link_report_up(struct shm_link *link)
 void shm_link_established(struct shm_link *link, enum ofpi_meet_event event)
 {
     ofpi_meet_event(&link->state, event, 0);
+    OFP_CHECK(link->number_there && link->peer && (link->state == OFPI_MEET_UP || link->state == OFPI_MEET_DOUBTED));
     link->up = link->ready = true;
     shm_link_report_up(link);
 }
@@ -85,6 +88,7 @@ static void end_drained_link(struct shm_link *link)
     char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
     bool gone = link->end != SHM_END_RENEWED;
 
+    OFP_CHECK(link->state == OFPI_MEET_DRAINING && !link->up && !link->ready);
     if (link->peer) {
         shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
         snprintf(text, sizeof(text), "%s %s", address, ends[link->end]);

@@ -266,6 +266,7 @@ struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_m
 {
     struct shm_meeting *meeting = calloc(1, sizeof(*meeting));
 
+    OFP_CHECK((role == SHM_CALLED) == !link);
     if (!meeting)
         return NULL;
     meeting->endpoint = endpoint;
@@ -286,6 +287,7 @@ void shm_meeting_free(struct shm_meeting *meeting)
     shm_core->timer_stop(domain_of_meeting(meeting), &meeting->timer);
     if (meeting->role == SHM_REQUESTER)
         shm_foreign_arena_arrived(meeting->link->process, meeting->arena, -1);
+    OFP_CHECK(meeting->role != SHM_CALLED || meeting->endpoint->calls > 0);
     meeting->endpoint->calls -= meeting->role == SHM_CALLED;
     ofp_list_remove(&meeting->node);
     free(meeting);

@@ -51,6 +51,7 @@ void shm_segment_offer_accept(struct shm_link *link, const struct shm_segment_of
 
 void shm_segment_offer_return(struct shm_link *link)
 {
+    OFP_CHECK(link->process && !link->up);
     shm_segment_unmap(&link->segment);
     shm_process_release(link->process);
     link->process = NULL;

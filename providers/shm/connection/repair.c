@@ -213,6 +213,7 @@ void shm_probe_failed(struct shm_link *link)
 static void store_fresh_segment(struct shm_endpoint *endpoint, const struct shm_segment *fresh, int fd)
 {
     shm_bounce_clear(endpoint);
+    OFP_CHECK(endpoint->bounce.free_count == endpoint->segment.bounce_count);
     shm_segment_unmap(&endpoint->segment);
     close(endpoint->segment_fd);
     endpoint->segment = *fresh;

@@ -54,11 +54,13 @@ void shm_bounce_free(struct shm_endpoint *endpoint, uint32_t index)
 
     struct shm_bounce_buffer *buffer = &pool->buffers[index];
 
+    OFP_CHECK(buffer->fragment ? buffer->user->fragments_used > 0 : buffer->user->bounce_used > 0);
     if (buffer->fragment)
         buffer->user->fragments_used--;
     else
         buffer->user->bounce_used--;
     pool->buffers[index].user = NULL;
+    OFP_CHECK(pool->free_count < endpoint->segment.bounce_count && !(pool->free_bits[index / 64] >> index % 64 & 1));
     pool->free_bits[index / 64] |= UINT64_C(1) << index % 64;
     pool->free_count++;
 }
@@ -180,6 +182,7 @@ int shm_bounce_allocate(struct shm_link *link, bool fragment)
             return -EAGAIN;
     }
     index = find_lowest_free_buffer(endpoint);
+    OFP_CHECK(pool->free_count > 0 && !pool->buffers[index].user);
     pool->free_bits[index / 64] &= ~(UINT64_C(1) << index % 64);
     pool->free_count--;
     pool->buffers[index].generation++;

@@ -108,6 +108,7 @@ void shm_link_start_drain(struct shm_link *link, enum shm_end end)
     link->up = link->ready = false;
     link->end = (uint8_t)end;
     link->drain_until = shm_ring_find_end(&link->endpoint->ring, link->endpoint->head);
+    OFP_CHECK(link->drain_until >= link->endpoint->head);
     shm_link_schedule(link);
 }
 
@@ -122,6 +123,7 @@ void shm_link_mark_closing(struct shm_link *link)
 
 void shm_remote_start(struct shm_link *link, struct ofp_pending *pending)
 {
+    OFP_CHECK(link->ready && link->up && !link->remote_operation && !ofp_list_linked(&link->remotes));
     link->remote_operation = pending;
     link->ready = false;
     ofp_list_append(&link->endpoint->remotes, &link->remotes);
@@ -130,6 +132,7 @@ void shm_remote_start(struct shm_link *link, struct ofp_pending *pending)
 
 void shm_remote_end(struct shm_link *link)
 {
+    OFP_CHECK(link->remote_operation && ofp_list_linked(&link->remotes));
     link->remote_operation = NULL;
     link->ready = link->up;
     ofp_list_remove(&link->remotes);

@@ -223,6 +223,7 @@ struct shm_process *shm_process_acquire(struct shm_domain *domain, uint64_t toke
 
 void shm_process_release(struct shm_process *process)
 {
+    OFP_CHECK(process->uses > 0);
     if (--process->uses || process == &process->domain->self)
         return;
     if (process->watch.fd >= 0) {

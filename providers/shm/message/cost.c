@@ -96,6 +96,7 @@ void shm_cost_discard(struct shm_link *link, struct shm_cost *cost)
     if (!cost->choice)
         return;
     cost->choice = NULL;
+    OFP_CHECK(costs->under_way > 0 && costs->tried <= costs->under_way);
     costs->under_way--;
     costs->tried -= is_pipeline_trial(cost);
 }

@@ -21,6 +21,7 @@ void shm_presence_add_message(struct shm_link *link)
 
 void shm_presence_remove_message(struct shm_link *link)
 {
+    OFP_CHECK(link->presence.expected > 0 && link->endpoint->pipelined >= link->presence.expected);
     link->endpoint->pipelined--;
     link->presence.expected--;
 }

@@ -283,6 +283,7 @@ static void complete_pull(struct shm_pull *pull, int error)
     struct ofp_receive *receive = pull->receive;
 
     if (!error) {
+        OFP_CHECK(pull->offset == receive->length);
         shm_cost_end(link, &pull->cost);
         ofp_payload_moved(receive, pull->method);
     }
@@ -319,6 +320,7 @@ static void schedule_pull(struct shm_pull *pull, enum progress result)
 {
     struct shm_endpoint *endpoint = pull->link->endpoint;
 
+    OFP_CHECK(pull->offset <= pull->receive->length);
     if (result != PULL_MORE && result != PULL_WAITS) {
         end_pull(pull, result);
         return;

@@ -26,20 +26,21 @@ struct shm_push {
     uint64_t offset, length;
 };
 
+static struct shm_push *push_of_pending(const struct ofp_pending *pending)
+{
+    return (struct shm_push *)(uintptr_t)pending->provider_data[SHM_PENDING_PUSH];
+}
+
 static void end_push(struct shm_push *push)
 {
     struct shm_link *link = push->link;
 
+    OFP_CHECK(push_of_pending(push->pending) == push && push->offset <= push->length);
     push->pending->provider_data[SHM_PENDING_PUSH] = 0;
     ofp_list_remove(&push->node);
     free(push);
     if (ofp_list_empty(&link->pushes))
         ofp_list_remove(&link->pushing);
-}
-
-static struct shm_push *push_of_pending(const struct ofp_pending *pending)
-{
-    return (struct shm_push *)(uintptr_t)pending->provider_data[SHM_PENDING_PUSH];
 }
 
 bool shm_done_arrived(struct shm_link *link, const struct shm_content *content)
@@ -157,6 +158,7 @@ static int push_link(struct shm_link *link)
     uint64_t room = SHM_PIECE;
     int sent = 0;
 
+    OFP_CHECK(ofp_list_linked(&link->pushing) && !ofp_list_empty(&link->pushes));
     OFP_LIST_EACH(node, following, &link->pushes)
         if (push_message(OFP_CONTAINER_OF(node, struct shm_push, node), &room, &sent))
             break;

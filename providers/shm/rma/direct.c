@@ -347,6 +347,7 @@ static int progress_direct_operation(struct shm_link *link, struct ofp_pending *
     struct place place;
     int result = NOT_DIRECT;
 
+    OFP_CHECK(pending->provider_data[SHM_PENDING_STATE] == SHM_PENDING_DIRECT && *moved < transfer->length);
     if (!link->up)
         return 0;
     if (resolve_transfer(link, transfer, &place))

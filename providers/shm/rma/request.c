@@ -116,6 +116,7 @@ static void complete_request(struct shm_link *link, struct ofp_pending *pending)
 {
     uint64_t packed = pending->provider_data[SHM_PENDING_ERROR];
 
+    OFP_CHECK(link->unanswered > 0 && pending->provider_data[SHM_PENDING_PARTS] == 0);
     link->unanswered--;
     ofp_transfer_complete(pending, (int)(packed & INT32_MAX), (int)(uint32_t)(packed >> 32));
 }
@@ -145,6 +146,7 @@ int shm_request_progress(struct shm_link *link, struct ofp_pending *pending)
 {
     uint64_t sent = pending->provider_data[SHM_PENDING_OFFSET];
 
+    OFP_CHECK(link->remote_operation == pending);
     if (!send_parts(link, pending))
         return pending->provider_data[SHM_PENDING_OFFSET] != sent;
     shm_remote_end(link);
@@ -183,6 +185,7 @@ bool shm_answer_arrived(struct shm_link *link, const struct shm_content *content
         pending->provider_data[SHM_PENDING_ERROR] =
             (uint64_t)(uint32_t)fields->provider_error << 32 | (uint32_t)fields->error;
     shm_bounce_free(endpoint, index);
+    OFP_CHECK(pending->provider_data[SHM_PENDING_PARTS] > 0);
     if (--pending->provider_data[SHM_PENDING_PARTS] == 0 && link->remote_operation != pending)
         complete_request(link, pending);
     return true;
