@@ -21,6 +21,7 @@ static void insert_source(struct bridge_endpoint *endpoint, uint64_t address, st
 {
     uint32_t slot = compute_slot(endpoint, address);
 
+    OFP_CHECK(endpoint->source_count < endpoint->source_capacity);
     while (endpoint->sources[slot].peer)
         slot = (slot + 1) & (endpoint->source_capacity - 1);
     endpoint->sources[slot] = (struct bridge_source){address, peer};
@@ -62,6 +63,7 @@ static void remove_source(struct bridge_endpoint *endpoint, struct bridge_source
 {
     uint32_t mask = endpoint->source_capacity - 1;
 
+    OFP_CHECK(endpoint->source_count > 0 && source->peer);
     source->peer = NULL;
     for (uint32_t slot = (uint32_t)(source - endpoint->sources + 1) & mask; endpoint->sources[slot].peer;
          slot = (slot + 1) & mask) {

@@ -33,6 +33,7 @@ struct bridge_block *bridge_block_allocate(struct bridge_endpoint *endpoint)
     if (!endpoint->free_blocks && !add_slab(endpoint))
         return NULL;
     block = endpoint->free_blocks;
+    OFP_CHECK(!block->pending && !block->registered && block->sources == BRIDGE_NO_RECEIVE);
     endpoint->free_blocks = block->next;
     return block;
 }
@@ -60,6 +61,7 @@ void bridge_block_free(struct bridge_endpoint *endpoint, struct bridge_block *bl
 {
     if (block->sources != BRIDGE_NO_RECEIVE)
         endpoint->receives[block->tagged][block->sources]--;
+    OFP_CHECK(block->sources <= BRIDGE_ENDANGERED && block->registered <= OFP_SEGMENT_LIMIT + 2);
     clear_block(block);
     block->next = endpoint->free_blocks;
     endpoint->free_blocks = block;

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "abi.h"
+#include "ofipy/check.h"
 #include "ofipy/services.h"
 
 #define BRIDGE_NAME "ofi"

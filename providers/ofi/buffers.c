@@ -84,6 +84,7 @@ void bridge_datagram_arrived(struct ofp_endpoint *endpoint, const struct lf_cq_e
     const struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     uint32_t number = (uint32_t)((const struct lf_context2 *)entry->op_context - self->buffers->contexts);
 
+    OFP_CHECK(number < self->buffers->count);
     if (error)
         ofp_message_dropped(endpoint);
     else

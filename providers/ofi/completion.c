@@ -50,6 +50,7 @@ static void complete_block(struct bridge_endpoint *self, struct bridge_block *bl
         pending = NULL;
     }
     if (is_send) {
+        OFP_CHECK(self->sends > 0);
         self->sends--;
         bridge_peer_of(peer)->sends--;
         bridge_peer_of(peer)->completed -= is_completed;

@@ -97,6 +97,7 @@ static void shut_down_if_drained(struct bridge_msg *msg)
 {
     struct ofp_peer *peer = msg->peer;
 
+    OFP_CHECK(msg->quits && peer);
     if (msg->base.sends)
         return;
     msg->base.ep->cm->shutdown(msg->base.ep, 0);
@@ -117,6 +118,7 @@ static int shut_down_connection(struct ofp_peer *peer)
 
 static void handle_connected(struct bridge_msg *msg, const struct bridge_connection_event *event)
 {
+    OFP_CHECK(msg->peer && msg->base.ep);
     bridge_core->timer_stop(msg->endpoint->domain, &msg->deadline);
     msg->up = true;
     if (!msg->answers)
@@ -209,6 +211,7 @@ static int connect_endpoint(struct ofp_peer *peer, char *text, size_t text_size)
 
 static void start_early_receives(struct bridge_msg *msg)
 {
+    OFP_CHECK(msg->base.ep && !msg->request);
     while (msg->early) {
         struct bridge_block *block = msg->early;
 
@@ -228,6 +231,7 @@ static int accept_request(struct ofp_peer *peer, const void *data, size_t length
     int error;
 
     msg->peer = peer;
+    OFP_CHECK(request && !msg->base.ep && !msg->up);
     msg->answers = true;
     msg->request = NULL;
     error = create_endpoint(msg, request->info);

@@ -87,6 +87,7 @@ static bool can_events_wake_all(const struct bridge_domain *domain)
 
 void bridge_opened_release(struct bridge_opened *opened)
 {
+    OFP_CHECK(atomic_load_explicit(&opened->users, memory_order_relaxed) > 0);
     if (atomic_fetch_sub_explicit(&opened->users, 1, memory_order_acq_rel) > 1)
         return;
     if (opened->domain)

@@ -187,6 +187,7 @@ static int prepare_descriptor(struct ofp_endpoint *endpoint, const struct iovec 
     result = register_memory(domain, iov->iov_base, iov->iov_len, LF_SEND | LF_RECV | LF_READ | LF_WRITE, 0, &mr);
     if (result)
         return result;
+    OFP_CHECK(block->registered < OFP_SEGMENT_LIMIT + 2);
     block->regions[block->registered++] = mr;
     if (needs_binding(domain))
         result = bind_registration(mr, bridge_endpoint_of(endpoint));

@@ -139,6 +139,7 @@ void bridge_neighbour_leave(struct bridge_endpoint *endpoint)
     if (!neighbour)
         return;
     pthread_mutex_lock(&bridge_neighbours_lock);
+    OFP_CHECK(!neighbour->rests && neighbour->ep == endpoint->ep);
     neighbour->rests = true;
     neighbour->slabs = endpoint->slabs;
     atomic_fetch_add_explicit(&neighbour->opened->users, 1, memory_order_relaxed);

@@ -35,6 +35,7 @@ static struct bridge_listener *listener_of_passive(const struct ofp_passive *bas
 /* Close the listener before its events, which must outlive it. */
 static void free_listener(struct bridge_listener *listener)
 {
+    OFP_CHECK(listener->requests == 0);
     if (listener->pep)
         listener->pep->fid.ops->close(&listener->pep->fid);
     bridge_events_close(&listener->events);
@@ -49,6 +50,7 @@ void bridge_request_free(struct bridge_request *request)
 
     listener->domain->library->freeinfo(request->info);
     free(request);
+    OFP_CHECK(listener->requests > 0);
     if (--listener->requests == 0 && !listener->base)
         free_listener(listener);
 }

@@ -269,6 +269,7 @@ static bool is_confusing(const struct ofp_endpoint *endpoint, const struct ofp_p
 static void mark_block(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *peer,
                        const struct ofp_operation *op)
 {
+    OFP_CHECK(block->sources == BRIDGE_NO_RECEIVE && !block->is_send);
     block->is_send = !is_receive(op->op);
     block->peer = peer;
     if (!block->is_send) {
