@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The backlog of a peer: what holds it, and when it may go on. */
+/* The backlog of a peer: fences and delays that stop it, and the rounds of progress that resume it. */
 #include "peer/backlog.h"
 
 #include "base/check.h"
@@ -13,7 +13,7 @@ void ofpi_backlog_schedule(struct ofpi_peer *peer)
         return;
     OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && endpoint->backlog_count);
     ofp_list_append(&endpoint->backlogged, &peer->node);
-    /* Who sleeps has no deadline yet by which to try again. */
+    /* A sleeping thread has no deadline for this backlog yet: arm the endpoints again. */
     endpoint->domain->endpoints_armed = false;
 }
 

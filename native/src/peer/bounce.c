@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A buffer has its header behind its bytes, so that these begin a page where the transport may register them. It is memory with an
- * owner, the core: as long as it is there, a transport that registers memory need do so only once.
+ * The header of a bounce buffer lies behind its bytes, so that the bytes begin at a page and the transport can register
+ * them. The core owns the buffer and reuses it, so that a transport which registers memory does so once for each
+ * buffer.
  */
 #include "peer/bounce.h"
 
@@ -14,8 +15,8 @@
 #define SPARE_LIMIT 8
 
 struct ofpi_bounce {
-    struct ofpi_bounce *next;   /* among the spare ones */
-    struct ofpi_region *region; /* NULL: the transport keeps nothing */
+    struct ofpi_bounce *next;   /* the next spare buffer */
+    struct ofpi_region *region; /* the buffer's owned region; NULL: the transport caches no registrations */
 };
 
 void ofpi_bounce_open(struct ofpi_endpoint *endpoint)
@@ -82,7 +83,7 @@ void ofpi_bounce_free(struct ofpi_endpoint *endpoint, void *memory, uint64_t siz
 {
     struct ofpi_bounce *header = header_of_bounce(memory, size);
 
-    /* Spare ones are all of the usual size, so that any of them serves. */
+    /* All spare buffers have the usual size, so that any of them fits the next receive. */
     if (size != endpoint->base.bounce_size || endpoint->spare_bounce_count == SPARE_LIMIT) {
         unmap_bounce(endpoint, memory, size);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections of endpoints of type MSG: connect, accept, outcome, end. */
+/* Connections of endpoints of type MSG: ofp_connect and ofp_accept, the outcome, and ofp_shutdown. */
 #include "peer/connection.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ void ofpi_connection_free(struct ofpi_endpoint *endpoint)
 
     if (!connection)
         return;
-    /* Of an endpoint that could not be opened it is still the listener's. */
+    /* If opening the endpoint failed, the listener still owns the request. */
     if (connection->request && !ofp_list_linked(&connection->request->node))
         free(connection->request);
     free(connection->data);
@@ -71,7 +71,7 @@ void ofpi_connection_free(struct ofpi_endpoint *endpoint)
     endpoint->connection = NULL;
 }
 
-/* -EOPNOTSUPP: its endpoints have no connections. */
+/* -EOPNOTSUPP: the endpoint is not of type MSG. */
 static int enter_connection(struct ofpi_endpoint *endpoint)
 {
     int result = ofpi_endpoint_enter(endpoint);
@@ -83,14 +83,14 @@ static int enter_connection(struct ofpi_endpoint *endpoint)
     return result;
 }
 
-/* ----------------------------------------------------------------------------------------------- asking and answering */
+/* ------------------------------------------------------------------------------------------------- connect and accept */
 
-/* Make the peer of a connection that begins. */
+/* Create the peer of a new connection. */
 static int create_connection_peer(struct ofpi_endpoint *endpoint, const void *address, size_t length)
 {
     struct ofpi_connection *connection = endpoint->connection;
 
-    /* One connection in the life of an endpoint: the peer stays here after its end. */
+    /* An endpoint has one connection in its life: the peer stays here after the connection has ended. */
     if (connection->peer)
         return -EISCONN;
     connection->peer = ofpi_only_peer_create(endpoint, address, length);
@@ -100,7 +100,9 @@ static int create_connection_peer(struct ofpi_endpoint *endpoint, const void *ad
     return 0;
 }
 
-/* The provider may have told of the loss within the call: then the state says so, and it is told once. */
+/*
+ * The provider may have reported the loss within the call. The state is LOST then, and the loss is not reported again.
+ */
 static void fail_connecting_peer(struct ofp_peer *peer, int result, const char *text)
 {
     if (result && peer->state == OFP_PEER_CONNECTING)
@@ -114,7 +116,7 @@ static int connect_endpoint(struct ofpi_endpoint *endpoint, const void *address,
     struct ofp_peer *peer;
     int result;
 
-    /* It was opened to answer somebody. */
+    /* The endpoint was opened from a connection request and can only accept it. */
     if (endpoint->connection->request)
         return -EINVAL;
     result = create_connection_peer(endpoint, address, address_length);
@@ -124,10 +126,10 @@ static int connect_endpoint(struct ofpi_endpoint *endpoint, const void *address,
     peer->private_data = data;
     peer->private_data_length = length;
     result = endpoint->base.ops->connect(peer, text, sizeof(text));
-    /* It is the caller's memory, there for the time of the call only. */
+    /* The private data is the caller's memory, valid during this call only. */
     peer->private_data = NULL;
     peer->private_data_length = 0;
-    /* The event and the request tell of it, also where it failed within the call. */
+    /* The event and the request report the outcome, also if the connection failed within the call. */
     fail_connecting_peer(peer, result, text);
     return 0;
 }
@@ -163,7 +165,7 @@ static int accept_request(struct ofpi_endpoint *endpoint, const void *data, size
         return result;
     connection->accepted = true;
     result = endpoint->base.ops->accept(&connection->peer->base, data, length);
-    /* It is answered, whatever came of that: a second answer has nobody to go to. */
+    /* The request is answered even if `accept` failed, so a second answer is impossible. */
     endpoint->base.request = 0;
     connection->request = NULL;
     free(request);
@@ -251,7 +253,7 @@ void ofpi_connection_established(struct ofpi_endpoint *endpoint)
     complete_user_requests(endpoint, &endpoint->connection->waiting, 0);
 }
 
-/* Both sides wanted it to end, and nothing of ours was left: which of them went first does not matter. */
+/* Both sides shut the connection down and this side had nothing left to send, so their order does not matter. */
 static bool is_end_mutual(const struct ofpi_connection *connection, int reason)
 {
     return reason == ESHUTDOWN && !connection->peer->sending && ofp_list_empty(&connection->peer->backlog);
@@ -262,7 +264,7 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
     struct ofpi_connection *connection = endpoint->connection;
 
     OFPI_CHECK(!connection->error && (connection->made || !was_up));
-    /* There is nothing left for progress to finish. */
+    /* Progress has nothing left to do for the shutdown. */
     endpoint->ending = false;
     connection->error = error ? error : ESHUTDOWN;
     if (endpoint->closing)
@@ -273,18 +275,18 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
     ofpi_log_write(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->info.provider,
                    "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
                    text ? text : ofp_strerror(connection->error));
-    /* What this side ended itself is no news. */
+    /* No event for a connection that this side ended itself. */
     if (connection->error != ECANCELED && was_up)
         write_connection_event(endpoint, OFP_EVENT_SHUTDOWN, connection->error == ESHUTDOWN ? 0 : connection->error,
                                false);
     else if (connection->error != ECANCELED)
         write_connection_event(endpoint, OFP_EVENT_CONNECTED, connection->error, true);
-    /* Empty where the connection was up before: its coming up has ended them. */
+    /* Empty if the connection was up: ofpi_connection_established completed these requests. */
     complete_user_requests(endpoint, &connection->waiting, connection->error);
     complete_user_requests(endpoint, &connection->leaving, connection->end_error);
 }
 
-/* A request that finishes with the others of a list, or at once when there is nothing to wait for. */
+/* Create a request and add it to `requests`. With `over` the request completes at once. */
 static ofp_request_t create_user_request(struct ofpi_endpoint *endpoint, struct ofp_list *requests, bool over,
                                          int error)
 {
@@ -309,7 +311,7 @@ ofp_request_t ofp_connection_request(struct ofp_endpoint *handle)
         return result;
     connection = endpoint->connection;
     result = -ENOTCONN;
-    /* It answers with what became of the question, not with what may have followed by now. */
+    /* The request reports the outcome of the attempt, not a later end of the connection. */
     if (connection->peer)
         result =
             create_user_request(endpoint, &connection->waiting, connection->peer->base.state != OFP_PEER_CONNECTING,
@@ -358,7 +360,7 @@ int ofp_connection_status(struct ofp_endpoint *handle, void *data, size_t *lengt
         return result;
     connection = endpoint->connection;
     *length = connection->data_length;
-    /* *length says by now how much room it wants. */
+    /* length is the size that the data needs. */
     if (room < *length)
         result = -OFP_ETOOSMALL;
     else if (*length)
@@ -411,7 +413,7 @@ void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint)
     if (endpoint->info.offloads_matching)
         ofpi_receives_end(endpoint, &endpoint->sourceless, error, 0);
     else
-        /* In a shared context nothing is posted under this endpoint's name. */
+        /* A shared receive context has no receives of this endpoint, only its own. */
         ofpi_receive_context_end(endpoint->receive_context, &endpoint->base, error);
 }
 
@@ -422,10 +424,10 @@ void ofpi_connection_shutdown(struct ofpi_endpoint *endpoint)
     struct ofpi_peer *peer = endpoint->connection->peer;
     int result = 0;
 
-    /* What was posted before the shutdown leaves first; progress comes by here again. */
+    /* Operations posted before the shutdown are sent first. Progress calls this function again. */
     if (!ofp_list_empty(&peer->backlog))
         return;
-    /* Who was accepted hears of that first: the end before it would look like a refusal. */
+    /* The other side must receive the acceptance first. A shutdown before it would look like a rejection. */
     if (peer->base.state == OFP_PEER_CONNECTING)
         return;
     endpoint->ending = false;
@@ -435,7 +437,7 @@ void ofpi_connection_shutdown(struct ofpi_endpoint *endpoint)
         ofpi_peer_lost(&peer->base, ECANCELED, false, "shut down here");
 }
 
-/* The other side's orderly end came before ours. */
+/* The other side shut the connection down before this side did. */
 static bool is_ended_by_peer(const struct ofpi_connection *connection)
 {
     return connection->peer && !connection->ending && connection->error == ESHUTDOWN;
@@ -450,7 +452,7 @@ int ofp_shutdown(struct ofp_endpoint *handle)
     if (result)
         return result;
     connection = endpoint->connection;
-    /* Nothing can leave any more, so the request that asks for the end is over at once. */
+    /* Nothing can be sent any more, so the request of the shutdown completes at once. */
     if (is_ended_by_peer(connection)) {
         connection->ending = true;
     } else if (!ofpi_connection_can_post(connection)) {
@@ -458,7 +460,10 @@ int ofp_shutdown(struct ofp_endpoint *handle)
     } else {
         connection->ending = true;
         if (connection->peer->base.state == OFP_PEER_CONNECTING && !connection->accepted) {
-            /* No error: as ended here it counts as cancelled, and the request of the shutdown ends well. */
+            /*
+             * Without an error: this side ended the attempt, so it counts as cancelled and the request of the shutdown
+             * succeeds.
+             */
             ofpi_peer_lost(&connection->peer->base, 0, false, "shut down here");
         } else {
             endpoint->ending = true;

@@ -2,8 +2,10 @@
 /*
  * Connections of endpoints of type MSG. The domain's lock guards all.
  *
- * The peer behind a connection is a peer like any other (peer_state.c): posting, backlog, loss are those of peers. Here is what
- * only connections have: they are asked for, accepted or rejected, with data from the other side, and end for good.
+ * The peer of a connection is an ordinary peer (peer_state.c): posting, backlog and loss work as for all peers. This
+ * file has what only connections have: ofp_connect, acceptance or rejection with private data of the other side, and a
+ * final end. An attempt is `waiting` until the outcome sets `made` or `error`; ofp_shutdown sets `ending`, and the end
+ * sets `error`.
  */
 #ifndef OFPI_CONNECTION_H
 #define OFPI_CONNECTION_H
@@ -15,27 +17,30 @@ struct ofpi_connection_request;
 
 struct ofpi_connection {
     struct ofpi_peer *peer;                  /* NULL until ofp_connect or ofp_accept; endpoint->peers owns it */
-    struct ofpi_connection_request *request; /* to be accepted; NULL: none */
+    struct ofpi_connection_request *request; /* the request to accept; NULL: none */
     struct ofp_list waiting;                 /* requests of ofp_connection_request, by their node */
-    struct ofp_list leaving;                 /* requests of ofp_shutdown_request, likewise */
-    bool accepted;                           /* the other side asked for it, and waits for the answer */
-    bool made;                               /* it was up, whatever came later */
+    struct ofp_list leaving;                 /* requests of ofp_shutdown_request, by their node */
+    bool accepted;                           /* ofp_accept was called */
+    bool made;                               /* the connection was up once, even if it has ended since */
     bool ending;                             /* ofp_shutdown was called */
-    int end_error;                           /* what those requests end with */
-    int error;                               /* what it ended with, positive; 0 while it has not */
-    char *text;                              /* why, owned; may be NULL */
-    uint32_t data_length;                    /* of what the other side answered */
-    void *data;                              /* owned; NULL: nothing */
+    int end_error;                           /* the result of the requests in `leaving` */
+    int error;                               /* the connection's final error, positive; 0 until it has ended */
+    char *text;                              /* reason of the error, owned; may be NULL */
+    uint32_t data_length;                    /* of `data` */
+    void *data;                              /* private data of the other side's answer, owned; NULL: none */
 };
 
-/* Of an endpoint that is being opened; `handle` as in ofp_endpoint_attr. -ENOENT: no such request. */
+/*
+ * Create the connection of an endpoint that is being opened; `handle` is ofp_endpoint_attr.request. -ENOENT: no such
+ * request.
+ */
 int ofpi_connection_open(struct ofpi_endpoint *endpoint, uint64_t handle);
-/* The provider has opened the endpoint: the request is no longer the listener's. */
+/* The provider has opened the endpoint: the request passes from the listener to the connection. */
 void ofpi_connection_opened(struct ofpi_endpoint *endpoint);
-/* NULL-safe, after the peers were freed. */
+/* Call it after the peers were freed. The endpoint may have no connection. */
 void ofpi_connection_free(struct ofpi_endpoint *endpoint);
 
-/* It is asked for or stands, and nobody has called ofp_shutdown. */
+/* The connection is being established or is up, and ofp_shutdown was not called. */
 bool ofpi_connection_can_post(const struct ofpi_connection *connection);
 void ofpi_connection_answered(struct ofp_peer *peer, const void *data, size_t length);
 /* The rows of struct ofpi_upper. */

@@ -7,20 +7,21 @@
 
 struct ofpi_end {
     int error;
-    int reason; /* provider_error; 0: the error says all */
+    int reason; /* provider_error; 0: no reason beyond the error */
 };
 
-/* Of operations with a peer that is gone. */
+/* The result of operations with a peer whose process has ended. */
 struct ofpi_end ofpi_departure_end_build(const struct ofpi_peer *peer);
 /*
- * Nanoseconds that receives which name a peer that is gone wait before they end. The connection's end and the roster's news
- * come by different ways, in any order: a member whose connection has ended is about to be told of. A transport that matches
- * may hold messages that it has not given to a receive yet.
+ * Nanoseconds that receives which name an ended peer wait before they end. The end of the connection and the roster's
+ * report of the departure come in any order: after the first, the second is expected soon. A transport that matches may
+ * have messages that it has not matched with a receive yet.
  */
 uint64_t ofpi_departure_pause_compute(const struct ofpi_peer *peer);
 /*
- * For so long a peer is asked again while nobody is at its address; 0: it is refused at once. The rank of a job was there when
- * its address was told, and nobody starts it again.
+ * Nanoseconds for which connecting is retried while nothing listens at the peer's address; 0: the peer is lost at once.
+ * A rank of a job had started before its address was distributed, and is never restarted, so there is no reason to
+ * retry.
  */
 uint64_t ofpi_departure_patience_compute(const struct ofpi_peer *peer);
 

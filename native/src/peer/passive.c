@@ -24,7 +24,7 @@ struct ofpi_passive {
     struct ofp_list node; /* in domain->passives */
     struct ofp_eq *eq;
     struct ofp_list requests; /* unanswered, oldest first */
-    uint32_t count, backlog;  /* of `requests`, and how many there may be */
+    uint32_t count, backlog;  /* length of `requests`, and its limit */
     bool listening, closing;
 };
 
@@ -183,7 +183,7 @@ int ofpi_connection_requested(struct ofp_passive *handle, uint64_t name, const v
         free(request);
         return -ENOMEM;
     }
-    /* The number is spent only now, with the event that names it in the queue. */
+    /* The number is used up only now that the event which contains it is in the queue. */
     request->handle = ++passive->domain->last_request;
     request->request = name;
     request->passive = passive;
@@ -253,7 +253,7 @@ int ofp_passive_retire(struct ofp_passive *handle)
     if (result)
         return result;
     passive->closing = true;
-    /* Whoever got no answer is refused, in place of waiting for one. */
+    /* Reject unanswered requests, so that the callers do not wait for a time-out. */
     while (!ofp_list_empty(&passive->requests))
         reject_passive_request(passive, OFP_CONTAINER_OF(passive->requests.next, struct ofpi_connection_request, node),
                                NULL, 0);
@@ -268,7 +268,7 @@ void ofp_passive_free(struct ofp_passive *handle)
 {
     struct ofpi_passive *passive = (struct ofpi_passive *)handle;
 
-    /* Apart from the end: threads on their way in still look here whether it is closing. */
+    /* Memory is freed apart from the close: threads that enter a call still check `closing`. */
     if (passive->closing)
         free(passive);
 }

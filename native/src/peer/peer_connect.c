@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reaching a peer. Programs start in any order: where an address was inserted, and nobody has been there since, the provider is
- * asked again with growing pauses. In a pause the peer is as if nobody had asked (UNUSED), so that it may call meanwhile; what was
- * posted stays in its backlog.
+ * Connecting to a peer. Programs start in any order: while nothing listens at an inserted address, the core calls the
+ * provider's `connect` again, with growing pauses. In a pause the peer is in state UNUSED, so that it can connect to
+ * this side meanwhile; posted operations stay in its backlog.
  */
 #include "peer/peer_connect.h"
 
@@ -26,7 +26,7 @@
 #define SECOND 1000000000ull
 #define PAUSE_FIRST 1000000ull
 #define PAUSE_LONGEST (100 * PAUSE_FIRST)
-/* So long programs that start together may wait for each other without a word. */
+/* Programs that start together may wait this long for each other before a warning is logged. */
 #define SILENCE SECOND
 
 void ofpi_peer_connect(struct ofpi_peer *peer)
@@ -58,7 +58,7 @@ static void pause_expired(struct ofp_timer *timer, uint64_t now)
 
 static double compute_seconds(uint64_t from, uint64_t to) { return (double)(to - from) / (double)SECOND; }
 
-/* What has set the time. */
+/* The setting that determines how long connecting is retried, for error texts. */
 static const char *get_timeout_setting(const struct ofpi_peer *peer)
 {
     return peer->lengthened ? "insert(wait=)" : "OFIPY_CONNECT_TIMEOUT";
@@ -66,7 +66,7 @@ static const char *get_timeout_setting(const struct ofpi_peer *peer)
 
 static void fail_absent_peer(struct ofpi_peer *peer, uint64_t now, const char *text)
 {
-    /* Behind it stands what to do. */
+    /* The remedy follows this separator. */
     const char *remedy = strstr(text, "; ");
     char whole[OFP_TEXT_MAX];
 
@@ -129,7 +129,7 @@ void ofpi_peer_absence_handle(struct ofp_peer *base, const char *text)
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- to be waited for */
+/* -------------------------------------------------------------------------------------------- requests that wait for a peer */
 
 static ofp_request_t start_reach_request(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, uint64_t patience)
 {
@@ -157,7 +157,7 @@ static ofp_request_t start_reach_request(struct ofpi_endpoint *endpoint, struct 
     return handle;
 }
 
-/* For how long it is asked without the one that is withdrawn. */
+/* Compute the peer's deadline again from the requests that remain. */
 static void update_connect_deadline(struct ofpi_peer *peer)
 {
     const struct ofp_list *node;
@@ -180,7 +180,7 @@ void ofpi_reach_cancel(struct ofp_request *request)
     ofp_list_remove(&request->node);
     request->awaited = NULL;
     update_connect_deadline(peer);
-    /* In a pause nobody has to hear of it; a question that is under way is the last. */
+    /* In a pause, end the attempts at once. An attempt in flight continues and is the last. */
     if (peer->again.position && ofp_list_empty(&peer->awaiting) && ofp_list_empty(&peer->backlog))
         ofpi_peer_attempts_stop(peer);
     ofpi_request_finish(request, &(struct ofp_completion){.source = OFP_PEER_UNKNOWN,

@@ -20,7 +20,7 @@ static size_t compute_private_size(const struct ofp_endpoint *endpoint)
 
 void ofpi_peer_clear(const struct ofp_peer *peer)
 {
-    /* A transport whose peers persist keeps its part; the hooks' bytes lie behind it. */
+    /* With `peers_persist` the transport's part is not zeroed. The hooks' bytes lie behind it. */
     size_t kept = peer->endpoint->ops->peers_persist ? ofpi_peer_compute_private_size(peer->endpoint) : 0;
 
     memset((char *)peer->private + kept, 0, compute_private_size(peer->endpoint) - kept);
@@ -64,7 +64,7 @@ static void free_peer(struct ofpi_peer *peer)
     free(peer);
 }
 
-/* It is known by another address from now on; without memory for that it stays known by the old one. */
+/* Replace the peer's address. Without memory for the new one the peer keeps the old one. */
 static void replace_peer_address(struct ofpi_peer *peer, const void *address, size_t length)
 {
     void *copy;
@@ -108,7 +108,7 @@ static int grow_peer_table(struct ofpi_endpoint *endpoint, uint32_t place)
     return 0;
 }
 
-/* A sender that was unknown until its address entered the vector keeps its connection. */
+/* The peer object of a sender that was unknown until now, with its connection, for the new index. */
 static struct ofpi_peer *acquire_unknown_sender(struct ofpi_endpoint *endpoint, const void *address, size_t length)
 {
     uint32_t index;
@@ -123,7 +123,7 @@ static struct ofpi_peer *acquire_unknown_sender(struct ofpi_endpoint *endpoint, 
     return peer;
 }
 
-/* Out of line, so that who finds the peer saves no registers for this. */
+/* Out of line, so that the fast path of ofpi_peer_get saves no registers. */
 static __attribute__((noinline)) struct ofpi_peer *create_indexed_peer(struct ofpi_endpoint *endpoint, uint32_t index,
                                                                        int *error)
 {
@@ -141,7 +141,7 @@ static __attribute__((noinline)) struct ofpi_peer *create_indexed_peer(struct of
     peer = acquire_unknown_sender(endpoint, address, length);
     if (peer) {
         peer->base.index = index;
-        /* An address that was inserted says that somebody is expected there. */
+        /* The application expects a process at an address that it inserted. */
         peer->gone = false;
         replace_peer_address(peer, address, length);
     } else {
@@ -166,7 +166,7 @@ struct ofpi_peer *ofpi_only_peer_create(struct ofpi_endpoint *endpoint, const vo
 {
     if (!endpoint->peer_capacity && grow_peer_table(endpoint, 0) != 0)
         return NULL;
-    /* Without a vector there is no number that a completion could name. */
+    /* Without an address vector the peer has no index for completions. */
     endpoint->peers[0] = create_peer(endpoint, OFP_PEER_UNKNOWN, address, length);
     return endpoint->peers[0];
 }

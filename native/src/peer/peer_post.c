@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations on their way to a peer. While it is not UP, or the transport has no room, they wait in its backlog in the order
- * posted.
+ * Posting operations to a peer. While the peer is not UP, or the transport has no space, operations wait in the peer's
+ * backlog in the order in which they were posted.
  */
 #include "peer/peer_post.h"
 
@@ -18,7 +18,7 @@
 #include "peer/pending.h"
 #include "progress/progress.h"
 
-/* A hook holds the head back for some time. */
+/* Start the timer of a head that a hook delays. False: its time has come. */
 static bool defer_delayed_head(struct ofpi_peer *peer, struct ofp_operation *op)
 {
     uint64_t not_before = ((const struct ofpi_delayed_owner *)(uintptr_t)op->context)->not_before;
@@ -28,13 +28,13 @@ static bool defer_delayed_head(struct ofpi_peer *peer, struct ofp_operation *op)
         return false;
     }
     peer->delay.deadline = not_before;
-    /* Without memory for the timer it stays in the list, and is looked at again and again. */
+    /* Without memory for the timer the peer stays in the list, so that every round of progress checks the time. */
     if (ofpi_timer_start(ofpi_endpoint_of_peer(&peer->base)->domain, &peer->delay) == 0)
         ofp_list_remove(&peer->node);
     return true;
 }
 
-/* Post the head of a backlog. False: the transport is full, or the head waits at a fence or for its time; the rest stays. */
+/* Post the head of a backlog. False: the transport has no space, or the head is fenced or delayed; the rest stays. */
 static bool flush_backlog_head(struct ofpi_peer *peer)
 {
     struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(&peer->base);
@@ -44,7 +44,7 @@ static bool flush_backlog_head(struct ofpi_peer *peer)
     OFPI_CHECK(peer->base.state == OFP_PEER_UP && !ofp_list_empty(&peer->backlog) && ofp_list_linked(&peer->node));
     if (__builtin_expect(head->operation.flags & OFP_FENCE, 0) &&
         ofpi_backlog_is_behind_fence(peer, &head->operation)) {
-        /* Nothing is to be tried until one of the operations before it ends. */
+        /* Do not try again until one of the operations before the fence ends. */
         peer->fenced = true;
         ofp_list_remove(&peer->node);
         return false;
@@ -52,10 +52,10 @@ static bool flush_backlog_head(struct ofpi_peer *peer)
     if (__builtin_expect(head->operation.flags & OFPI_DELAYED, 0) && defer_delayed_head(peer, &head->operation))
         return false;
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, &head->transfer);
-    /* It stays the head, so the order towards the peer is kept. */
+    /* The operation stays the head, so the order towards the peer is preserved. */
     if (result == -EAGAIN)
         return false;
-    /* PENDING: the provider has retained it, which moved it from here to the operations that the provider has. */
+    /* OFP_POST_PENDING: the provider called transfer_retain, which moved the operation to the peer's pendings. */
     if (result != OFP_POST_PENDING)
         ofpi_transfer_complete(head, result == OFP_POST_DONE ? 0 : -result, 0);
     return true;
@@ -63,7 +63,7 @@ static bool flush_backlog_head(struct ofpi_peer *peer)
 
 static __attribute__((noinline)) int defer_transfer(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
-    /* Before connecting: where that fails within the call, the loss ends this one with the others. */
+    /* Append before connecting: if that fails within the call, the loss also ends this operation. */
     int result = ofpi_backlog_append(peer, transfer);
 
     if (result)
@@ -72,18 +72,19 @@ static __attribute__((noinline)) int defer_transfer(struct ofpi_peer *peer, cons
         ofpi_backlog_schedule(peer);
     else if (peer->base.state != OFP_PEER_CONNECTING)
         ofpi_peer_connect(peer);
-    /* A peer that needed no round trip takes it at once. */
+    /* If connecting needed no round trip, post at once. */
     if (peer->base.state == OFP_PEER_UP && ofp_list_linked(&peer->node) && peer->backlog.next == peer->backlog.previous)
         flush_backlog_head(peer);
     return 0;
 }
 
-/* What goes through the backlog even when the transport has room: it waits there, or gets its copy there. */
+/*
+ * Whether the operation must enter the backlog even if the transport has space: to wait there, or to have its payload
+ * copied.
+ */
 static bool needs_backlog(const struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
-    /*
-     * The payload is the caller's again when the post returns, and the transport copies no more than its inject_size.
-     */
+    /* The caller may reuse the payload when the post returns, and the transport copies at most its inject_size. */
     if (transfer->op->flags & OFP_INJECT && transfer->length > peer->base.endpoint->info->inject_size)
         return true;
     return transfer->op->flags & OFPI_DELAYED || ofpi_backlog_is_behind_fence(peer, transfer->op);
@@ -97,7 +98,7 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
     OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && !ofpi_operation_is_receive(transfer->op));
     if (ofpi_endpoint_is_full(endpoint))
         return -EAGAIN;
-    /* Whatever comes later than a backlog goes behind it, or messages would overtake each other. */
+    /* Append behind a backlog that is not empty, or messages would overtake each other. */
     if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))
         return defer_transfer(peer, transfer);
     if (__builtin_expect(transfer->op->flags & (OFP_INJECT | OFP_FENCE | OFPI_DELAYED), 0) &&
@@ -108,7 +109,7 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
         ofpi_transfer_report(endpoint, transfer, 0, 0);
         return 0;
     }
-    /* A transport without room is no affair of the caller's: tx_size alone bounds what may be in flight. */
+    /* The caller never gets the transport's -EAGAIN: only tx_size limits the operations in flight. */
     return result == -EAGAIN ? defer_transfer(peer, transfer) : result;
 }
 
@@ -122,11 +123,11 @@ int ofpi_peers_flush(struct ofpi_endpoint *endpoint)
 
         while (!ofp_list_empty(&peer->backlog) && flush_backlog_head(peer))
             moved++;
-        /* A peer that was lost within a post has left the list already. */
+        /* A peer that was lost within a post is no longer in the list. */
         if (ofp_list_empty(&peer->backlog) && ofp_list_linked(&peer->node))
             ofp_list_remove(&peer->node);
     }
-    /* The last that moved may say OFP_MORE, though nothing follows it now. */
+    /* The last operation may have OFP_MORE although none follows it now. */
     if (moved && endpoint->base.ops->flush)
         endpoint->base.ops->flush(&endpoint->base);
     return moved;
@@ -134,7 +135,7 @@ int ofpi_peers_flush(struct ofpi_endpoint *endpoint)
 
 static int cancel_queued_operation(struct ofp_list *list, uint64_t context, uint64_t op_flags)
 {
-    /* The newest of this context, as ofp_cancel promises. */
+    /* Cancel the newest operation of this context, as ofp_cancel documents. */
     for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
@@ -156,7 +157,7 @@ static int cancel_offloaded_receive(struct ofpi_endpoint *endpoint, struct ofp_l
             ofpi_owner_is_same(pending->operation.context, pending->operation.flags, context, op_flags)) {
             int result;
 
-            /* Its owner wants it cancelled, so it is not to be posted again. */
+            /* The operation's owner cancels it, so it must not be posted again. */
             ((struct ofpi_pending *)pending)->recalled = false;
             result = endpoint->base.ops->cancel ? endpoint->base.ops->cancel(&endpoint->base, pending) : -ENOENT;
 
@@ -176,7 +177,7 @@ int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t 
         if (!endpoint->peers[i])
             continue;
         result = cancel_queued_operation(&endpoint->peers[i]->backlog, context, op_flags);
-        /* It may be the head that was cancelled, and nobody holds back those behind it. */
+        /* The cancelled operation may be a delayed head. The operations behind it are not delayed. */
         if (!result && endpoint->peers[i]->delay.position)
             ofpi_backlog_delay_end(endpoint->peers[i]);
         if (result == -ENOENT)

@@ -34,7 +34,7 @@ static const char *const state_names[] = {
     [OFP_PEER_LOST] = "lost",
 };
 
-/* Row: from; column: to. Absent is an error of the provider. */
+/* Row: from; column: to. A change that is not here is a provider's error. */
 static const bool allowed[4][4] = {
     [OFP_PEER_UNUSED] = {[OFP_PEER_CONNECTING] = true},
     [OFP_PEER_CONNECTING] = {[OFP_PEER_UP] = true, [OFP_PEER_LOST] = true, [OFP_PEER_UNUSED] = true},
@@ -42,7 +42,7 @@ static const bool allowed[4][4] = {
     [OFP_PEER_LOST] = {[OFP_PEER_CONNECTING] = true},
 };
 
-/* `error`: why it is lost. */
+/* `error` is the reason for state LOST. */
 static bool set_peer_state(struct ofpi_peer *peer, enum ofp_peer_state state, int error)
 {
     enum ofp_peer_state before = peer->base.state;
@@ -60,7 +60,7 @@ static bool set_peer_state(struct ofpi_peer *peer, enum ofp_peer_state state, in
     return true;
 }
 
-/* -------------------------------------------------------------------------------------------------------- to be asked */
+/* ------------------------------------------------------------------------------------------------ connection attempts */
 
 void ofpi_peer_attempts_stop(struct ofpi_peer *peer)
 {
@@ -69,7 +69,9 @@ void ofpi_peer_attempts_stop(struct ofpi_peer *peer)
     peer->warned = peer->lengthened = false;
 }
 
-/* It is there, or given up: nobody asks again, and who waits for it hears. */
+/*
+ * The peer is up, or connecting has failed for good. End the retries and complete the requests that wait for the peer.
+ */
 static void end_connect_attempts(struct ofpi_peer *peer, int error, int provider_error)
 {
     struct ofpi_domain *domain = ofpi_endpoint_of_peer(&peer->base)->domain;
@@ -100,7 +102,7 @@ void ofpi_peer_mark_connecting(struct ofp_peer *base)
 
     if (base->state == OFP_PEER_CONNECTING)
         return;
-    /* Nothing of the connection before may be taken for this one's. */
+    /* Clear the private part: nothing of the former connection may affect the new one. */
     if (base->state == OFP_PEER_LOST) {
         ofpi_peer_clear(base);
         base->incarnation = 0;
@@ -130,7 +132,7 @@ void ofpi_peer_established(struct ofp_peer *base)
 
     if (!set_peer_state(peer, OFP_PEER_UP, 0))
         return;
-    /* What is there now is another incarnation than the one that went, whoever began. */
+    /* The peer is a new incarnation, whichever side connected. */
     peer->gone = peer->expected = false;
     end_connect_attempts(peer, 0, 0);
     ofpi_endpoint_of_peer(base)->statistics.peers_up++;
@@ -138,7 +140,7 @@ void ofpi_peer_established(struct ofp_peer *base)
         ofpi_endpoint_of_peer(base)->domain->upper->connection_up(ofpi_endpoint_of_peer(base));
     else if (ofpi_endpoint_of_peer(base)->eq)
         ofpi_eq_report_peer(ofpi_endpoint_of_peer(base)->eq, base, OFP_EVENT_PEER_UP, 0, 0);
-    /* For the next round of progress: within a provider's callback nothing is posted. */
+    /* The next round of progress posts the backlog: a provider's callback must not. */
     ofpi_backlog_schedule(peer);
 }
 
@@ -148,7 +150,7 @@ static void fail_operations(struct ofp_list *list, int error, int provider_error
         ofpi_transfer_complete(OFP_CONTAINER_OF(list->next, struct ofp_pending, node), error, provider_error);
 }
 
-/* Receives stay with the transport: the loss of a way says nothing about the process. */
+/* Receives stay posted: the loss of a connection does not mean that the peer's process has ended. */
 static void fail_sends(struct ofp_list *list, int error, int provider_error)
 {
     struct ofp_list *node, *following;
@@ -161,7 +163,7 @@ static void fail_sends(struct ofp_list *list, int error, int provider_error)
     }
 }
 
-/* Receives that a transport matches end only once it has let go of them. */
+/* Receives that the transport matches end only when the transport has cancelled them. */
 void ofpi_receives_end(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error, int provider_error)
 {
     struct ofp_list *node, *following;
@@ -180,20 +182,20 @@ static void stop_ending_timer(struct ofpi_peer *peer)
         ofpi_timers_stop(&ofpi_endpoint_of_peer(&peer->base)->domain->timers, &peer->member->ending);
 }
 
-/* Nothing more comes from it: what waits for that ends, as far as nothing came before. */
+/* End the receives that name this peer, except those that match a message which arrived before. */
 static void end_directed_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
     struct ofpi_end end = ofpi_departure_end_build(peer);
 
     stop_ending_timer(peer);
     ofpi_receives_end(endpoint, &peer->pendings, end.error, end.reason);
-    /* In a shared context receives are posted that name it and not through this endpoint. */
+    /* Receives in a shared context may name the peer although they were not posted through this endpoint. */
     if (endpoint->receive_context && (peer->named || endpoint->shared) && peer->base.index != OFP_PEER_UNKNOWN)
         ofpi_receive_context_end_directed(endpoint->receive_context, peer->base.index, end.error, end.reason);
     peer->named = false;
 }
 
-/* While it is connecting nobody knows. */
+/* While the peer is CONNECTING this is unknown. */
 static bool has_process_ended(const struct ofpi_peer *peer) { return peer->gone && peer->base.state == OFP_PEER_LOST; }
 
 static void ending_expired(struct ofp_timer *timer, uint64_t now)
@@ -207,7 +209,10 @@ static void ending_expired(struct ofp_timer *timer, uint64_t now)
         end_directed_receives(ofpi_endpoint_of_peer(&peer->base), peer);
 }
 
-/* The same once it is known how the peer ended, and once a transport that matches has had time to match what came before. */
+/*
+ * End directed receives after a pause: the roster may report how the peer ended, and a transport that matches needs
+ * time to match messages that arrived before.
+ */
 static void schedule_end_of_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
     uint64_t pause = ofpi_departure_pause_compute(peer);
@@ -234,10 +239,10 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     bool was_up = base->state == OFP_PEER_UP;
     int reason = error, why;
 
-    /* Told once, whoever notices first. */
+    /* A loss is reported once. */
     if (base->state == OFP_PEER_LOST || !set_peer_state(peer, OFP_PEER_LOST, error))
         return;
-    /* The endpoint may be its own peer: what it closes itself is cancelled, not lost. */
+    /* The endpoint may be its own peer. Operations that end because this side closes are cancelled, not lost. */
     if (endpoint->closing || (endpoint->connection && endpoint->domain->upper->connection_ends_here(endpoint))) {
         error = ECANCELED;
         process_gone = false;
@@ -247,7 +252,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         process_gone = true;
         text = NULL;
     }
-    /* What is cancelled ends here, and needs no reason. */
+    /* A cancelled operation was ended by this side and needs no reason. */
     why = error == ECANCELED ? 0 : text ? ofpi_reason_store(text) : end.reason;
     if (was_up)
         endpoint->statistics.peers_up--;
@@ -255,7 +260,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     if (endpoint->connection) {
         endpoint->domain->upper->connection_lost(endpoint, was_up, error, reason, text);
     } else {
-        /* What is cancelled ends here, not there. */
+        /* No event: this side ended the connection. */
         if (endpoint->eq && error != ECANCELED)
             ofpi_eq_report_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
         ofpi_log_write(was_up || peer->warned || ofpi_departure_of_peer(peer) ? OFP_LOG_INFO : OFP_LOG_WARNING,
@@ -268,12 +273,15 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     peer->fenced = false;
     ofpi_timers_stop(&endpoint->domain->timers, &peer->delay);
     end_connect_attempts(peer, error, why);
-    /* What the transport had was posted before what waits, so it ends first. */
+    /* Operations of the transport were posted before those in the backlog, so they end first. */
     fail_sends(&peer->pendings, error, why);
     fail_operations(&peer->backlog, error, why);
     if (endpoint->receive_context)
         ofpi_receive_context_peer_lost(endpoint->receive_context, peer, OFPI_EVERY_LANE, error);
-    /* Gone before, and not found again: what was posted while we looked has nothing to wait for either. */
+    /*
+     * A peer that was gone before, and that the new attempt did not find, is still gone. Receives posted during the
+     * attempt end too.
+     */
     peer->gone = process_gone || (peer->gone && error != ECANCELED);
     if (peer->gone)
         schedule_end_of_receives(endpoint, peer);
@@ -302,7 +310,10 @@ void ofpi_peer_departure_handle(struct ofpi_peer *peer, enum ofpi_departure depa
         schedule_end_of_receives(endpoint, peer);
         break;
     default:
-        /* The transport knows when all has been read that came before. One that matches tells of no end. */
+        /*
+         * The transport reports the loss when it has read everything that came before. A transport that matches does
+         * not report it.
+         */
         if (endpoint->info.offloads_matching)
             schedule_end_of_receives(endpoint, peer);
     }
@@ -350,7 +361,7 @@ void ofpi_receives_end_in_shared(struct ofpi_endpoint *context, uint32_t index)
 
         if (endpoint->shared != context || !peer)
             continue;
-        /* One way to it is open, so it lives, whatever other endpoints have lost. */
+        /* The peer lives if one endpoint is connected to it, even if others have lost it. */
         if (peer->base.state == OFP_PEER_UP)
             return;
         /* The timer `ending` ends these receives as well. */
@@ -371,11 +382,11 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
         return;
     if (endpoint->receive_context)
         ofpi_receive_context_end_directed(endpoint->receive_context, index, ECANCELED, 0);
-    /* Before it is lost, which would end them as that. */
+    /* End the receives before the loss, which would end them with its own error. */
     ofpi_receives_end(endpoint, &peer->pendings, ECANCELED, 0);
     end_peer(peer, ECANCELED);
     end_directed_receives(endpoint, peer);
-    /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
+    /* Messages of the peer may still point to the object, so it stays until the endpoint closes. */
     peer->base.index = OFP_PEER_UNKNOWN;
     peer->removed = true;
     endpoint->peers[ofpi_index_of_id(index)] = NULL;

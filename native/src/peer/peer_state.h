@@ -6,27 +6,27 @@
 #include "object/peer.h"
 
 void ofpi_peer_mark_connecting(struct ofp_peer *peer);
-/* The same, as it contacts us: somebody is there. */
+/* As ofpi_peer_mark_connecting, for a peer that connects to this side. */
 void ofpi_peer_called(struct ofp_peer *peer);
-/* Nobody was there who could be asked: the provider forgets that it was, what was posted stays. */
+/* Nothing listens at the peer's address: return to UNUSED; the backlog stays. */
 void ofpi_peer_mark_unused(struct ofp_peer *peer);
 void ofpi_peer_established(struct ofp_peer *peer);
-/* Nobody is asked any more whether it is there. */
+/* End the retries of connecting. */
 void ofpi_peer_attempts_stop(struct ofpi_peer *peer);
 void ofpi_peer_lost(struct ofp_peer *peer, int error, bool process_gone, const char *text);
-/* The process of this rank has ended: the peer is gone once the transport has read all that came from it. */
+/* The process of this rank has ended: mark the peer gone once the transport has read everything that it sent. */
 void ofpi_peer_departure_handle(struct ofpi_peer *peer, enum ofpi_departure departed);
-/* Lose every peer: what is pending ends as cancelled. The objects stay until ofpi_peers_free. */
+/* Mark every peer lost: pending operations end as cancelled. The objects stay until ofpi_peers_free. */
 void ofpi_peers_close(struct ofpi_endpoint *endpoint);
-/* A receive that names the peer was posted: if it waits, and the peer is gone, it ends. */
+/* A receive that names the peer was posted: if it is unmatched and the peer is gone, end it. */
 void ofpi_peer_mark_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer);
 /* The same in a shared receive context, for the peers of the endpoints that share it. */
 void ofpi_receives_end_in_shared(struct ofpi_endpoint *context, uint32_t index);
-/* The address was inserted again: somebody is expected there. */
+/* The address was inserted again: the application expects a process there. */
 void ofpi_peer_mark_expected(struct ofpi_endpoint *endpoint, uint32_t index);
 /* The entry leaves the address vector: its operations end as cancelled. */
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index);
-/* Have the transport let go of these receives, and end those that it does with `error`. */
+/* Have the transport cancel these receives, and end the cancelled ones with `error`. */
 void ofpi_receives_end(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error, int provider_error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Operations that outlive their post. A pending object is in exactly one list (its peer's backlog or pendings, or the
- * endpoint's receives from any source) from retain to completion, and holds its regions for that time.
+ * endpoint's receives from any source) from retain to completion, and has references to its regions for that time.
  */
 #include "peer/pending.h"
 
@@ -21,12 +21,12 @@
 #include "peer/unsent.h"
 
 /*
- * The payload of an inject belongs to the caller again when its post returns. Of one that is too long for the transport's
- * own inject the provider sees an ordinary operation.
+ * The caller may reuse an injected payload when the post returns. An inject that is longer than the transport's
+ * inject_size reaches the provider as an ordinary operation.
  */
 static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
 {
-    /* At least a byte: malloc(0) may answer NULL, which would look like no memory. */
+    /* At least one byte: malloc(0) may return NULL, which would look like an error. */
     char *copy = malloc(transfer->length ? transfer->length : 1);
 
     if (!copy)
@@ -43,7 +43,7 @@ static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *
     return 0;
 }
 
-/* Room for what is more than one: local segments with their regions, then remote segments. */
+/* Allocate `many`, for more than one segment: local segments with their regions, then remote segments. */
 static int allocate_segment_copies(struct ofpi_pending *pending, uint32_t count, uint32_t remote_count)
 {
     size_t size = 0;
@@ -131,7 +131,7 @@ static struct ofpi_pending *create_pending(struct ofpi_endpoint *endpoint, const
     pending->base.transfer.op = &pending->base.operation;
     pending->base.transfer.length = transfer->length;
     result = store_segments(pending, transfer);
-    /* What can fail comes before any region is held, so there is none to release. */
+    /* Allocate before retaining regions, so that a failure has none to release. */
     if (result) {
         free(pending->many);
         ofpi_pool_free(&endpoint->domain->pendings, id);
@@ -151,10 +151,10 @@ static struct ofpi_pending *acquire_pending(struct ofpi_endpoint *endpoint, stru
     if (!peer || ofp_list_empty(&peer->backlog))
         return create_pending(endpoint, transfer);
     pending = OFP_CONTAINER_OF(peer->backlog.next, struct ofpi_pending, base.node);
-    /* Something that does not wait its turn, such as a receive for a transport that matches. */
+    /* An operation that bypasses the backlog, such as a receive for a transport that matches. */
     if (transfer != &pending->base.transfer)
         return create_pending(endpoint, transfer);
-    /* The provider takes the head of the backlog. */
+    /* The provider retains the head of the backlog. */
     ofp_list_remove(&pending->base.node);
     endpoint->backlog_count--;
     return pending;
@@ -201,7 +201,7 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id)
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)peer->endpoint;
     struct ofpi_pending *pending = ofpi_pool_find(&endpoint->domain->pendings, id);
 
-    /* The number came from the peer: it may be any, and also name what is another peer's. */
+    /* The peer chose the number: it may be invalid, or name another peer's operation. */
     if (!pending || pending->peer != (struct ofpi_peer *)peer || !pending->posted)
         return NULL;
     return &pending->base;
@@ -240,7 +240,7 @@ void ofpi_pending_free(struct ofpi_pending *pending)
         endpoint->in_flight--;
         if (peer) {
             peer->sending -= pending->posted;
-            /* It may have been the last that the fence waited for. */
+            /* This operation may have been the last one before the fence. */
             if (__builtin_expect(peer->fenced, 0))
                 ofpi_peer_fence_update(peer);
         }
@@ -248,7 +248,7 @@ void ofpi_pending_free(struct ofpi_pending *pending)
     ofpi_pool_free(&endpoint->domain->pendings, pending->base.id);
 }
 
-/* `completed`: what its completion says. Receives are counted where they complete. */
+/* `completed`: flags of its completion. Receives are counted where they complete. */
 static void count_operation(struct ofp_endpoint_statistics *statistics, uint32_t completed, uint64_t length)
 {
     if (completed & OFP_COMPLETED_SEND) {
@@ -268,7 +268,7 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
 {
     const struct ofp_operation *op = transfer->op;
     const struct ofp_operation_row *row = ofpi_row_of_operation(op);
-    /* A receive ends here only without a message: what it tells is what receives that the core matches tell then. */
+    /* A receive ends here only without a message, with the same completion as a receive that the core matches. */
     bool receive = row->traits & OFP_RECEIVES;
     struct ofp_completion completion = {
         .context = op->context,
@@ -288,7 +288,7 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
 
-/* No message comes with the end of a multi-receive buffer. */
+/* Report the release of a multi-receive buffer without a message. */
 static void report_release(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int error,
                            int provider_error)
 {
@@ -318,7 +318,9 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
 
     OFPI_CHECK(ofpi_domain_is_held(pending->endpoint->domain) && error >= 0);
     if (__builtin_expect(error != 0, 0)) {
-        /* Cancelled for the core, not for its owner: it is posted again, and meets the message that was given back. */
+        /*
+         * The core cancelled this receive, not its owner: it is posted again and matches the message that was returned.
+         */
         if (pending->recalled && error == ECANCELED && !pending->endpoint->closing) {
             pending->endpoint->domain->upper->receive_recalled(pending);
             return;

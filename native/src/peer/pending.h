@@ -6,16 +6,19 @@
 #include "object/peer.h"
 
 /*
- * An operation kept beyond its post. The provider's view first; the copies that it points to behind. `many` holds what is
- * more than one: local segments, their regions, remote segments.
+ * An operation retained beyond its post. The provider's view is first; the copies that it points to follow. With more
+ * than one segment, `many` contains the local segments, their regions and the remote segments.
  */
 struct ofpi_pending {
     struct ofp_pending base;
-    /* Whose it is; base.endpoint and base.peer are those that its provider knows. */
+    /*
+     * The public endpoint and peer; base.endpoint and base.peer are the provider's, which are inner ones with the
+     * provider `link`.
+     */
     struct ofpi_endpoint *endpoint;
     struct ofpi_peer *peer; /* NULL: a receive from any source, or not posted and not in a backlog */
     bool posted;            /* the provider has it; otherwise it waits in the backlog */
-    bool recalled;          /* a receive: the provider was asked to take it back, to be posted again */
+    bool recalled;          /* a receive: the core asked the provider to cancel it, to post it again */
     uint64_t sequence;      /* a receive: its place among those of the endpoint */
     struct iovec iov_inline;
     struct ofp_region *region_inline;
@@ -27,10 +30,10 @@ struct ofpi_pending {
 struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
                                          const struct ofp_transfer *transfer);
 struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id);
-/* Keep an operation until its peer is up and the transport has room. */
+/* Store an operation until its peer is up and the transport has space. */
 int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
 void ofpi_transfer_complete(struct ofp_pending *pending, int error, int provider_error);
-/* Without a word to anybody. */
+/* Free the object without reporting anything. */
 void ofpi_pending_free(struct ofpi_pending *pending);
 /* An operation that was not started has ended. */
 void ofpi_transfer_end(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,

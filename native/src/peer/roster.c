@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which processes of a job have ended. Whoever learns of it, in any thread, enters it into the roster and takes no domain's
- * lock: an eventfd in the domain's reactor has the domain look itself, which suits domains that are bound to a thread as well.
+ * Which processes of a job have ended. ofp_roster_depart stores a departure from any thread and needs no domain's lock:
+ * it writes an eventfd in each follower's reactor, and the domain reads the roster in its next round of progress. This
+ * also works for domains that are bound to a thread.
  */
 #include "peer/roster.h"
 
@@ -26,23 +27,23 @@ struct departure {
     enum ofpi_departure how;
 };
 
-/* OFPI_LOCK_ROSTERS guards all but `size`. It is taken behind a domain's lock, never before one. */
+/* OFPI_LOCK_ROSTERS guards all but `size`. Acquire it after a domain's lock, never before one. */
 struct ofp_roster {
     uint32_t size;       /* constant */
-    uint32_t references; /* of its handle, and of each follower */
+    uint32_t references; /* one of the handle, one of each follower */
     struct ofp_list followers;
     uint32_t count; /* of `departures` */
     bool *has_departed;
-    struct departure departures[]; /* in the order told, at most one for each rank */
+    struct departure departures[]; /* in the order reported, at most one for each rank */
 };
 
-/* One endpoint. Owned by it, guarded by its domain's lock. */
+/* A following endpoint. The endpoint owns it; its domain's lock guards it. */
 struct ofpi_follower {
     struct ofp_roster *roster;
     struct ofpi_endpoint *endpoint;
     struct ofp_list node;   /* in roster->followers, guarded by OFPI_LOCK_ROSTERS */
-    struct ofp_watch watch; /* of an eventfd, which the roster writes */
-    uint32_t heard;         /* of roster->departures */
+    struct ofp_watch watch; /* of the eventfd that ofp_roster_depart writes */
+    uint32_t heard;         /* how many of roster->departures were handled */
     uint32_t peers[];       /* by rank */
 };
 
@@ -85,7 +86,7 @@ int ofp_roster_depart(struct ofp_roster *roster, uint32_t rank, bool died)
         OFP_LIST_EACH(node, following, &roster->followers) {
             const struct ofpi_follower *follower = OFP_CONTAINER_OF(node, const struct ofpi_follower, node);
 
-            /* Cannot fail: the eventfd's number is read long before it is full. */
+            /* Cannot fail: the eventfd's counter is read long before it overflows. */
             (void)!write(follower->watch.fd, &one, sizeof(one));
         }
     }
@@ -113,7 +114,7 @@ static void handle_departures(struct ofpi_follower *follower)
     while (pop_departure(follower, &departure)) {
         struct ofpi_peer *peer = ofpi_peer_find_at(follower->endpoint, follower->peers[departure.rank]);
 
-        /* NULL: its address has left the vector. */
+        /* NULL: its address was removed from the vector. */
         if (peer)
             ofpi_peer_departure_handle(peer, departure.how);
     }
@@ -166,7 +167,7 @@ void ofpi_follower_free(struct ofpi_endpoint *endpoint)
     free(follower);
 }
 
-/* Made now, so that no departure is lost for want of memory later. */
+/* Create the members now, so that handling a departure needs no memory. */
 static int create_members(struct ofpi_endpoint *endpoint, const uint32_t *peers, uint32_t size, bool waits)
 {
     int error = 0;

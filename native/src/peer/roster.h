@@ -5,7 +5,7 @@
 
 #include "object/endpoint.h"
 
-/* The endpoint follows no roster any more; harmless when it follows none. */
+/* Stop following the roster; no effect if the endpoint follows none. */
 void ofpi_follower_free(struct ofpi_endpoint *endpoint);
 
 #endif

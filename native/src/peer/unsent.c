@@ -23,7 +23,10 @@ static void count_list(const struct ofp_list *list, bool waited_for, struct ofpi
         ofpi_unsent_count(unsent, &OFP_CONTAINER_OF(node, const struct ofp_pending, node)->operation);
 }
 
-/* Up, or asked for the first time. Who did not answer that first question is asked again, but is not waited for. */
+/*
+ * Whether a lingering endpoint waits for this peer: it is up, or in its first connection attempt. Later attempts are
+ * not waited for.
+ */
 static bool is_waited_for(const struct ofpi_peer *peer)
 {
     return peer->base.state == OFP_PEER_UP || (peer->base.state == OFP_PEER_CONNECTING && !peer->asked_since);
@@ -47,9 +50,9 @@ void ofpi_unsent_count_pending(const struct ofpi_endpoint *endpoint, bool waited
     count_peers(endpoint->unknown_senders, endpoint->unknown_sender_count, waited_for, unsent);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ noting */
+/* ----------------------------------------------------------------------------------------------------------- storing */
 
-/* Without memory the peer is not named; the operation counts all the same. */
+/* Without memory the peer is not listed, but the operation is counted. */
 static void store_unsent_peer(struct ofpi_unsent *unsent, struct ofpi_peer *peer)
 {
     struct ofpi_unsent_peer *named;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an endpoint has not sent: operations that are to reach a peer and have not left. Receives are none of them, nor are reads,
- * which bring something here. The domain's lock is held.
+ * Unsent operations of an endpoint: sends, writes and atomics that have not left. Receives and reads are not counted.
+ * The domain's lock is held.
  */
 #ifndef OFPI_UNSENT_H
 #define OFPI_UNSENT_H
@@ -13,7 +13,7 @@ struct ofpi_unsent_peer {
     uint8_t address[OFP_ADDRESS_MAX];
 };
 
-/* Count an operation, if it is of the kind that is to reach a peer. */
+/* Count an operation if it is a send, write or atomic. */
 bool ofpi_unsent_count(struct ofpi_unsent *unsent, const struct ofp_operation *op);
 /* An operation of an endpoint that lingers has failed, or was cancelled. `peer` may be NULL. */
 void ofpi_unsent_add(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, const struct ofp_operation *op);
