@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a domain answers about its atomic operations. */
+/* ofp_atomic_query: which atomic operations a domain supports. */
 #include "operation/atomic_query.h"
 
 #include <errno.h>

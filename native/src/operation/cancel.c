@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Taking an operation back, wherever it is. */
+/* Cancel an operation in the backlog, in the transport, or before its threshold. */
 #include <errno.h>
 
 #include "match/receive_post.h"

@@ -23,7 +23,7 @@
 #include "progress/flush.h"
 #include "progress/progress.h"
 
-/* What belongs to a message set aside, or finishes more than once, cannot be told from outside the operation. */
+/* Deferred work ends once. Operations that set a message aside, or complete more than once, are refused. */
 static const uint64_t refused_flags = OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV;
 
 /* --------------------------------------------------------------------------------------------------------- an end */
@@ -44,11 +44,11 @@ static void complete_work(struct ofpi_owner *owner, struct ofp_endpoint *endpoin
     if (work->target)
         ofpi_counter_count(work->target, 1, completion->error);
     ofpi_owner_deliver(owner, endpoint, op_flags, completion);
-    /* Last: whom the completion is passed on to is written in the work. */
+    /* Free the work last: it contains the owner to which the completion is passed. */
     free_work(work->endpoint->domain, work);
 }
 
-/* The record as it goes into the endpoint. */
+/* The record that is posted to the endpoint, owned by the work. */
 static struct ofp_operation build_owned_record(struct ofpi_work *work)
 {
     struct ofp_operation op = work->operation;
@@ -61,7 +61,7 @@ static struct ofp_operation build_owned_record(struct ofpi_work *work)
 
 static bool is_counter_change(uint32_t kind) { return kind == OFP_WORK_COUNTER_ADD || kind == OFP_WORK_COUNTER_SET; }
 
-/* It has not begun, and does not; or a reduction is over, with or without error. */
+/* End work that never starts, or a reduction that was executed or refused. */
 static void end_work(struct ofpi_domain *domain, struct ofpi_work *work, int error)
 {
     if (work->kind == OFP_WORK_OPERATION) {
@@ -78,7 +78,7 @@ static void end_work(struct ofpi_domain *domain, struct ofpi_work *work, int err
 
 static bool has_begun(const struct ofpi_work *work) { return !ofp_list_linked(&work->threshold.node); }
 
-/* The next of an endpoint's operations that are due, behind `node`. NULL: there is no more. */
+/* The endpoint's next due operation behind `node`. NULL: none. */
 static const struct ofpi_work *find_next_due(const struct ofpi_endpoint *endpoint, const struct ofp_list *node)
 {
     const struct ofp_list *due = &endpoint->domain->due;
@@ -119,10 +119,10 @@ void ofpi_works_leave_counter(struct ofp_counter *counter)
     uint32_t cursor = 0;
 
     while ((work = ofpi_pool_find_next(&domain->works, &cursor))) {
-        /* The work goes on, and counts nowhere. */
+        /* The work continues without a target counter. */
         if (work->target == counter)
             work->target = NULL;
-        /* It would wait for ever, or change what is not there. */
+        /* Without its counter the work would never start, or has no target to change. */
         if (work->threshold.counter == counter || (is_counter_change(work->kind) && !work->target))
             end_work(domain, work, ECANCELED);
     }
@@ -145,7 +145,7 @@ int ofpi_works_cancel(struct ofpi_endpoint *endpoint, uint64_t context)
 
 /* ------------------------------------------------------------------------------------------------------- reductions */
 
-/* Both memories, or why not. */
+/* Resolve source and target. Negative: the reduction is invalid. */
 static int check_reduction(struct ofpi_domain *domain, const struct ofp_operation *op, struct iovec *source,
                            struct iovec *target)
 {
@@ -163,16 +163,16 @@ static int check_reduction(struct ofpi_domain *domain, const struct ofp_operatio
                                       &region);
     if (result)
         return result;
-    /* The devices of peers do not wait for the executor. */
+    /* The core's executor is not atomic against the peers' devices. */
     if (region && region->access & OFP_ACCESS_DEVICE_ATOMIC)
         return -EACCES;
-    /* With a part in common, elements would change before they are operands. */
+    /* If source and target overlap in part, elements would change before they are read. */
     one = (uintptr_t)source->iov_base;
     other = (uintptr_t)target->iov_base;
     return one != other && one < other + op->length && other < one + op->length ? -EINVAL : 0;
 }
 
-/* Checked again: a region may have been closed since it was queued. */
+/* Check again: a region may have been closed since the reduction was queued. */
 static int execute_reduction(struct ofpi_domain *domain, const struct ofp_operation *op)
 {
     struct iovec source, target;
@@ -217,7 +217,7 @@ int ofpi_works_start(struct ofpi_domain *domain)
     struct ofp_list *node = domain->due.next;
     int started = 0;
 
-    /* Each round asks anew whether there is room. */
+    /* Each round tries again whether the transmit queue has space. */
     for (struct ofp_list *each = node; each != &domain->due; each = each->next) {
         struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(each, struct ofpi_work, threshold.node)->endpoint;
 
@@ -229,12 +229,12 @@ int ofpi_works_start(struct ofpi_domain *domain)
         struct ofp_list *before = node->previous;
         struct ofpi_endpoint *endpoint = work->endpoint;
 
-        /* Behind one that waits for room, so that the work of an endpoint starts in order. */
+        /* Skip work behind one that waits for space, so that an endpoint's work starts in order. */
         if (endpoint && endpoint->work_is_stuck) {
             node = node->next;
             continue;
         }
-        /* Starting one may finish it, and make others due, at the end of the list. */
+        /* Starting work may complete it and append more work to the list of due work. */
         ofp_list_remove(node);
         if (start_work(domain, work) == -EAGAIN) {
             endpoint->work_is_stuck = true;
@@ -245,14 +245,14 @@ int ofpi_works_start(struct ofpi_domain *domain)
             node = before->next;
         }
     }
-    /* A thread that waits may go to sleep next, without leaving the domain. */
+    /* Flush now: a waiting thread may sleep next without leaving the domain. */
     ofpi_domain_flush(domain);
     return started;
 }
 
 /* --------------------------------------------------------------------------------------------------------- queueing */
 
-/* The caller's arrays and injected payload are its own again when the call returns. */
+/* Copy the caller's arrays and injected payload, which the caller may reuse when the call returns. */
 static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resolved)
 {
     struct ofp_operation *op = &work->operation;
@@ -268,7 +268,7 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
         return -E2BIG;
     if (segments + remote + payload == 0)
         return 0;
-    /* The payload, of any length, lies last: so all parts are aligned. */
+    /* The payload may have any length. It lies last, so that the other parts are aligned. */
     copy = work->copy = malloc(segments + remote + payload);
     if (!copy)
         return -ENOMEM;
@@ -290,7 +290,7 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
     return 0;
 }
 
-/* `handle`: an endpoint, or an alias, whose flags it takes. */
+/* `handle`: the endpoint, or an alias with its default flags. */
 static int store_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, const struct ofp_operation *operation)
 {
     struct ofpi_endpoint *endpoint = handle->behind;
@@ -302,11 +302,11 @@ static int store_operation(struct ofpi_work *work, struct ofpi_endpoint *handle,
     work->operation = *operation;
     if (!ofpi_operation_is_known(operation) || operation->flags & refused_flags)
         return -EINVAL;
-    /* Nobody knows what comes next when it starts. */
+    /* OFP_MORE means nothing at the later start. */
     work->operation.flags &= ~(uint64_t)OFP_MORE;
     if (!ofpi_operation_is_receive(operation))
         work->operation.flags = ofpi_send_flags(handle, &work->operation);
-    /* To refuse what is wrong while the caller is there; it is resolved again when it starts. */
+    /* Resolve now to refuse an invalid record in the call. It is resolved again when it starts. */
     result = ofpi_operation_resolve(endpoint, &work->operation, &resolved);
     return result ? result : copy_memory(work, &resolved);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work that waits for a counter (fi_trigger(3)). It is in one of three places: in the threshold list of its counter; due,
- * in domain->due; or, an operation only, under way in the endpoint, whose owner it is then.
- * The domain's lock guards all.
+ * Work that waits for a counter (fi_trigger(3)). Work is in one of three places: in the threshold list of its counter;
+ * in domain->due when it is due; or, for an operation, in flight in the endpoint, with the work as its owner. The
+ * domain's lock guards all.
  *
- * Counters change inside a provider's callbacks, where no operation may be posted. So what becomes due is kept, and started
+ * Counters change inside a provider's callbacks, where no operation may be posted. So due work is stored, and started
  * when the round of progress or the public call ends.
  */
 #ifndef OFPI_DEFERRED_H
@@ -15,7 +15,7 @@
 
 struct ofpi_work {
     struct ofpi_owner owner;         /* of the operation that it posts */
-    struct ofpi_threshold threshold; /* its node is in no list while that is under way */
+    struct ofpi_threshold threshold; /* its node is unlinked while the operation is in flight */
     uint64_t id;
     uint32_t kind;                  /* enum ofp_work_kind */
     struct ofp_counter *target;     /* counter to change; may be NULL with an operation or a reduction */
@@ -25,14 +25,14 @@ struct ofpi_work {
     void *copy;                     /* owned: what the record pointed to */
 };
 
-/* Start what is due, never from within a provider's callback; returns how many. */
+/* Start due work; returns how many. Never call it from a provider's callback. */
 int ofpi_works_start(struct ofpi_domain *domain);
-/* Those operations of an endpoint whose threshold is reached and that have not begun. */
+/* Count the endpoint's due operations that have not started. */
 void ofpi_works_count_due(const struct ofpi_endpoint *endpoint, struct ofpi_unsent *unsent);
-/* What has not begun ends as cancelled: an endpoint's, or what needs a counter. */
+/* Cancel the work of an endpoint, or the work that needs a counter, which has not started. */
 void ofpi_works_leave_endpoint(struct ofpi_endpoint *endpoint);
 void ofpi_works_leave_counter(struct ofp_counter *counter);
-/* As ofp_cancel, for an operation that has not begun. */
+/* As ofp_cancel, for an operation that has not started. */
 int ofpi_works_cancel(struct ofpi_endpoint *endpoint, uint64_t context);
 
 #endif

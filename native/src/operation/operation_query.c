@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations by number, for who explains why one was refused. */
+/* Flags and capability of an operation by its code, for error texts of callers. */
 #include "ofipy/ofp.h"
 #include "ofipy/operation.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An operation into its endpoint. */
+/* ofp_post: check an operation and start it at its endpoint. */
 #include "operation/post.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "progress/flush.h"
 #include "progress/progress.h"
 
-/* Of an endpoint without an address vector, whatever peer it names. */
+/* Post on an endpoint without an address vector. The record's `peer` is ignored. */
 static int post_to_connection(struct ofpi_endpoint *endpoint, const struct ofp_operation *original)
 {
     struct ofpi_connection *connection = endpoint->connection;
@@ -31,7 +31,7 @@ static int post_to_connection(struct ofpi_endpoint *endpoint, const struct ofp_o
         return result;
     if (ofpi_operation_is_receive(&op)) {
         result = ofpi_receive_start(endpoint, &resolved.transfer);
-        /* Messages that came before the end can be received, but no more come. */
+        /* Messages that arrived before the end can still be received; other receives end. */
         if (!result && connection && connection->error)
             ofpi_connection_end_receives(endpoint);
         return result;
@@ -39,7 +39,7 @@ static int post_to_connection(struct ofpi_endpoint *endpoint, const struct ofp_o
     return ofpi_connection_can_post(connection) ? ofpi_peer_post(connection->peer, &resolved.transfer) : -ENOTCONN;
 }
 
-/* Inlined where operations are posted; hooks go the way through the function. */
+/* Inlined into the fast path. Hooks call ofpi_endpoint_start. */
 static inline __attribute__((always_inline)) int start_operation(struct ofpi_endpoint *endpoint,
                                                                  const struct ofp_operation *op)
 {
@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) int start_or_call_hooks(struct ofpi
 
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
-    /* Here, since ofp_post enters the domain alone. */
+    /* Check here: ofp_post enters the domain without checking the endpoint. */
     if (__builtin_expect(endpoint->stopped, 0)) {
         int result = endpoint->refuses ? -ECANCELED : ofpi_entries_resume(endpoint->domain);
 
@@ -112,7 +112,7 @@ int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operatio
         }
         op.flags = ofpi_operation_is_receive(&op) ? ofpi_receive_flags(op.flags, handle->rx_flags)
                                                   : ofpi_send_flags(handle, &op);
-        /* What the caller itself announces as not the last is flushed by a later post, or by progress. */
+        /* If the caller's last record has OFP_MORE, a later post or progress flushes the batch. */
         endpoint->batched = op.flags & OFP_MORE;
         if (accepted + 1 < count)
             op.flags |= OFP_MORE;
@@ -121,7 +121,7 @@ int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operatio
             break;
         accepted++;
     }
-    /* All but the last said OFP_MORE; where the last was refused nothing else would send them off. */
+    /* All but the last record were posted with OFP_MORE. If the last was refused, this flush sends the others. */
     if (count > 1 && !endpoint->batched)
         ofpi_endpoint_flush(endpoint);
     ofpi_domain_leave(endpoint->domain);

@@ -6,9 +6,9 @@
 
 /* Check and start one operation. The lock is held. -EAGAIN: the transmit queue is full. */
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
-/* Deferred work that is due, which an endpoint that refuses new operations still takes until it closes. */
+/* Post due work. A lingering endpoint that refuses new operations accepts due work until it closes. */
 int ofpi_endpoint_post_due(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
-/* As ofpi_endpoint_post, past the hooks. */
+/* As ofpi_endpoint_post, without calling hooks. */
 int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
 
 #endif

@@ -16,12 +16,12 @@
 #include "peer/bounce.h"
 #include "peer/pending.h"
 
-/* Of a longer message the pages that it touched go back to the system, not into the next receive. */
+/* A bounce buffer keeps this many bytes resident. Further pages that a message touched are returned to the system. */
 #define RESIDENT_SIZE (256 << 10)
 
 #define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
 
-/* The whole pages behind the first RESIDENT_SIZE bytes; a hint, whose failure changes nothing. */
+/* Return the whole pages behind the first RESIDENT_SIZE bytes. A hint: failure has no effect. */
 static void return_pages(char *memory, uint64_t length)
 {
     const uintptr_t page = 4096;
@@ -34,7 +34,9 @@ static void return_pages(char *memory, uint64_t length)
 
 /* --------------------------------------------------------------------------------------------------------- posting */
 
-/* An ordinary receive to the transport. What else the operation says of the message is done once that is here. */
+/*
+ * Post an ordinary receive into a bounce buffer to the transport. The operation's flags apply when the message is here.
+ */
 static int post_bounced_receive(struct ofpi_endpoint *endpoint, struct ofp_peer *peer,
                                 const struct ofp_operation *operation, uint64_t size)
 {
@@ -69,7 +71,7 @@ static bool is_for_unexpected(struct ofpi_endpoint *endpoint, const struct ofp_o
         return false;
     if ((op->flags & (OFP_CLAIM | OFP_PEEK | OFP_HOLD)) == OFP_CLAIM)
         return ofpi_unexpected_find_set_aside(unexpected, &endpoint->base, op->context, op->flags);
-    /* What the core keeps came before all that the transport has still to tell. */
+    /* The core's unexpected messages arrived before all messages that the transport still has. */
     return unexpected->waiting && !(op->flags & OFP_MULTI_RECV) && ofpi_unexpected_find(unexpected, &selector);
 }
 
@@ -77,7 +79,10 @@ int ofpi_offloaded_post(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, c
 {
     if (is_for_unexpected(endpoint, transfer->op))
         return ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
-    /* The transport sets nothing aside: the message is received into memory of the core's, and claimed from there. */
+    /*
+     * The transport cannot set messages aside: the core receives the message into a bounce buffer and claims it from
+     * there.
+     */
     if ((transfer->op->flags & ACTION_FLAGS) == (OFP_HOLD | OFP_CLAIM))
         return post_bounced_receive(endpoint, peer, transfer->op, endpoint->base.bounce_size);
     if ((transfer->op->flags & (OFP_CLAIM | OFP_PEEK)) == OFP_CLAIM)
@@ -87,7 +92,7 @@ int ofpi_offloaded_post(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, c
 
 /* --------------------------------------------------------------------------------------------------------- holding */
 
-/* The message in a bounce buffer as one of the context's: neither waiting nor set aside yet. */
+/* Enter the message of a bounce buffer into the receive context, neither waiting nor set aside yet. */
 static struct ofpi_unexpected *store_bounced_message(struct ofpi_pending *pending, const struct ofp_message *message)
 {
     char *memory = pending->base.transfer.iov->iov_base;
@@ -96,7 +101,7 @@ static struct ofpi_unexpected *store_bounced_message(struct ofpi_pending *pendin
 
     if (kept && message->length)
         memcpy(ofpi_payload_of_unexpected(kept), memory, message->length);
-    /* A transport that keeps it registered goes on writing to the pages that it has. */
+    /* With a cached registration the transport writes to the registered pages, so they must stay. */
     if (!pending->region_inline)
         return_pages(memory, message->length);
     return kept;
@@ -119,7 +124,10 @@ static int set_aside_message(struct ofpi_pending *pending, const struct ofp_mess
     return 0;
 }
 
-/* To claim a message, to drop it, and to learn its source where the transport only says that there is one. */
+/*
+ * Whether a peeked message must be received: to claim it, to drop it, or because the transport does not report its
+ * source.
+ */
 static bool needs_receive(const struct ofpi_pending *pending, const struct ofp_message *message)
 {
     return pending->base.operation.flags & (OFP_CLAIM | OFP_DISCARD) ||
@@ -140,13 +148,13 @@ bool ofpi_offloaded_found(struct ofpi_pending *pending, const struct ofp_message
         ofpi_pending_free(pending);
         return true;
     }
-    /* The memory that was too short is the core's: no receive of the user's was. */
+    /* The message was longer than the core's bounce buffer, not than a user's receive: report OFP_ETOOLONG. */
     if (offloaded->error == OFP_ETRUNC)
         offloaded->error = OFP_ETOOLONG;
     if (!offloaded->error && !(op->flags & OFPI_DISCARDED))
         offloaded->error = set_aside_message(pending, message);
     if (op->flags & (OFPI_DISCARDED | OFPI_PEEKED))
-        op->flags |= OFP_PEEK; /* it transfers nothing */
+        op->flags |= OFP_PEEK; /* no payload was transferred */
     else if (!offloaded->error)
         offloaded->flags |= OFP_COMPLETED_CLAIM;
     return false;
@@ -154,7 +162,7 @@ bool ofpi_offloaded_found(struct ofpi_pending *pending, const struct ofp_message
 
 /* --------------------------------------------------------------------------------------------------------- recalling */
 
-/* Whether a receive that the transport has would take a message that was given back. */
+/* Whether a receive that is posted to the transport matches a returned message. */
 static bool can_receive(const struct ofpi_pending *receive, const struct ofpi_unexpected *kept)
 {
     const struct ofp_operation *op = &receive->base.operation;
@@ -165,7 +173,7 @@ static bool can_receive(const struct ofpi_pending *receive, const struct ofpi_un
     return kept->channel == OFP_CHANNEL_MESSAGE || !((op->tag ^ kept->tag) & ~op->ignore);
 }
 
-/* The oldest in a list that takes it and was posted after `sequence`. */
+/* The oldest receive in a list that matches the message and was posted after `sequence`. */
 static struct ofpi_pending *find_next_receive_in(const struct ofp_list *list, const struct ofpi_unexpected *kept,
                                                  uint64_t sequence)
 {
@@ -205,7 +213,7 @@ void ofpi_offloaded_post_again(struct ofpi_pending *receive)
     if (result < 0)
         ofpi_transfer_complete(&receive->base, -result, 0);
     else
-        /* It was posted as a new one, with copies of its own. */
+        /* The receive was posted again as a new one, with its own copies. */
         ofpi_pending_free(receive);
 }
 
@@ -217,7 +225,7 @@ void ofpi_offloaded_returned(struct ofp_endpoint *handle, const struct ofpi_unex
 
     if (!handle->info->offloads_matching || !handle->ops->cancel || endpoint->closing)
         return;
-    /* Those that cannot be taken back any more have met a message that came before. */
+    /* A receive that can no longer be cancelled has matched an earlier message. */
     while (result == -ENOENT && (receive = find_next_receive(endpoint, kept, receive ? receive->sequence : 0)))
         result = handle->ops->cancel(handle, &receive->base);
     if (result == -EINPROGRESS) {
@@ -246,7 +254,7 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
     struct ofpi_endpoint *endpoint = pending->endpoint;
     const struct ofp_operation *op = &base->operation;
-    /* Read now: below, the pending may be gone. */
+    /* Read now: the pending may be freed below. */
     bool recalled = pending->recalled;
     struct ofp_offloaded end = *offloaded;
     uint64_t flags;
@@ -275,11 +283,11 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
     if (op->flags & OFP_MULTI_RECV && !end.more)
         completion.flags |= OFP_COMPLETED_MULTI_RECV;
     flags = op->flags;
-    /* First: an owner that is gone gives the message back, and this receive is none of those that may take it. */
+    /* Free the receive first: an owner that has abandoned it returns the message, which must not match this receive. */
     if (!end.more)
         ofpi_pending_free(pending);
     ofpi_endpoint_complete(&endpoint->base, flags, &completion);
-    /* It met another message than the one that it was recalled for, which now is the next receive's. */
+    /* The recalled receive matched another message. Match the returned message with the next receive. */
     if (__builtin_expect(recalled, 0))
         ofpi_offloaded_match_again(endpoint);
 }

@@ -20,16 +20,16 @@ int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t r
         iov->iov_base = (void *)(uintptr_t)offset;
         iov->iov_len = length;
         *region = NULL;
-        /* Any other address is taken at the program's word. */
+        /* Other addresses are not checked. */
         return offset || !length ? 0 : -EFAULT;
     }
     found = ofpi_regions_find(&domain->regions, region_id);
-    /* One that is being closed keeps its number until peers are out, but nothing may enter it. */
+    /* A region that is being closed keeps its id until all peers have left it, but refuses new operations. */
     if (!found || !found->open)
         return -OFP_ENOREGION;
     if (access & ~found->base.access)
         return -EACCES;
-    /* In this order the subtraction cannot wrap around. */
+    /* This order of tests prevents wrap-around of the subtraction. */
     if (length > found->base.length || offset > found->base.length - length)
         return -ERANGE;
     iov->iov_base = found->base.base + offset;
@@ -54,7 +54,7 @@ static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operati
 
         if (result)
             return result;
-        /* A sum that wraps around would pass for a short message. */
+        /* A sum that wraps around would look like a short message. */
         if (segments[i].length > UINT64_MAX - total)
             return -EMSGSIZE;
         total += segments[i].length;
@@ -88,11 +88,11 @@ static int resolve_remote(const struct ofpi_endpoint *endpoint, const struct ofp
         total += segments[i].length;
     }
     resolved->transfer.remote_count = count;
-    /* A transport that trusts one of the two sums would touch memory that the other does not name. */
+    /* Local and remote lengths must agree: a transport may use either sum as the length of the other memory. */
     return total == resolved->transfer.length ? 0 : -EINVAL;
 }
 
-/* Whole elements everywhere at the target: each of them is one step there. */
+/* Every remote segment must consist of whole elements, since each element is updated atomically. */
 static int check_elements(const struct ofp_operation *op, const struct ofp_transfer *transfer)
 {
     size_t size = ofpi_datatype_get_size(op->datatype);
@@ -153,7 +153,7 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
     }
 }
 
-/* What needs no capability is the core's own, with an owner that no caller can give it, or no operation at all. */
+/* An operation without a capability is internal, with an owner that no caller can set, or its code is invalid. */
 static int check_internal(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     if (!(op->flags & OFPI_OWNED) || ofpi_row_of_operation(op)->channel != OFP_CHANNEL_INTERNAL)
@@ -161,7 +161,7 @@ static int check_internal(const struct ofpi_endpoint *endpoint, const struct ofp
     return endpoint->base.ops->internal_channel ? 0 : -EOPNOTSUPP;
 }
 
-/* An atomic that the device is to carry out; whether it has that one the provider knows. */
+/* An atomic that the device executes. The provider checks whether the device supports it. */
 static bool is_of_device(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     return op->flags & OFP_DEVICE_ATOMIC && endpoint->info.caps & OFP_CAP_DEVICE_ATOMIC;
@@ -216,7 +216,7 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     }
     if (result)
         return result;
-    /* The length of a receive is room, not payload: it may be beyond that of any message. */
+    /* The length of a receive is a buffer size and may exceed max_msg_size. */
     if (row->traits & OFP_RECEIVES)
         return 0;
     resolved->transfer.remote_count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prepared operations (MPI: persistent): a request that keeps its record and is started again and again. */
+/* Prepared operations (MPI: persistent): a request that stores its record and can be started repeatedly. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -57,9 +57,9 @@ static int start_prepared(struct ofp_request *request, uint32_t how, int64_t tim
         return -EINVAL;
     if (before == OFPI_REQUEST_RUNNING)
         return -EBUSY;
-    /* Whoever still waits for the run before sees by this that it is over. */
+    /* Waiters of the previous run detect its end by this number. */
     request->runs++;
-    /* Before the post, which may finish it. */
+    /* Set the state before the post, which may complete the request. */
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     result = ofpi_request_post(request->endpoint, request->prepared, how, timeout);
     if (result)
@@ -74,7 +74,7 @@ int ofp_start(ofp_request_t handle, uint32_t how, int64_t timeout)
     return result == 1 ? 0 : result;
 }
 
-/* The lock is held from one to the next as long as they are of one domain. */
+/* The lock stays held between requests of the same domain. */
 int ofp_start_many(const ofp_request_t *requests, uint64_t count, uint32_t how, int64_t timeout)
 {
     struct ofpi_domain *domain = NULL;
@@ -93,7 +93,7 @@ int ofp_start_many(const ofp_request_t *requests, uint64_t count, uint32_t how, 
             if (result)
                 domain = NULL;
         }
-        /* It was found without the lock: its use may have ended meanwhile. */
+        /* The request was found without the lock: the handle may be stale by now. */
         if (!result && ofpi_handle_of_request(request) != requests[started])
             result = -ESTALE;
         if (!result)

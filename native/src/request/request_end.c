@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How requests end otherwise than by taking their completion: cancelled, claimed, given back, left alone. */
+/* How requests end without reading their completion: cancel, claim, accept, discard, unclaim, abandon. */
 #include "request/request_end.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@
 #include "progress/progress.h"
 #include "request/request_wait.h"
 
-/* The request holds a message that it has not claimed. */
+/* Whether the request has set a message aside and not claimed it. */
 static bool can_claim(const struct ofp_request *request)
 {
     return ofpi_request_has_message(request) && !request->claimed;
 }
 
-/* 0, -ENOENT: too late, or -EINPROGRESS: the transport tells by the completion. */
+/* 0, -ENOENT: too late, or -EINPROGRESS: the completion will report the result. */
 static int cancel_operation(struct ofp_request *request)
 {
     struct ofpi_endpoint *endpoint = request->endpoint;
@@ -51,7 +51,7 @@ static int wait_for_cancel(struct ofp_request *request, ofp_request_t handle)
 {
     if (ofpi_request_await(request, -1) != 1)
         return -EAGAIN;
-    /* The lock was let go while it waited: its completion may have been taken. */
+    /* The lock was released during the wait: another thread may have read the completion. */
     return ofpi_handle_of_request(request) == handle && request->completion.error == ECANCELED ? 0 : -ENOENT;
 }
 
@@ -63,7 +63,7 @@ int ofp_request_cancel(ofp_request_t handle)
 
     if (result)
         return result == -ESTALE ? -ENOENT : result;
-    /* After a wait the slot may be in another use. */
+    /* After a wait the slot may serve another request. */
     domain = request->domain;
     result = cancel_operation(request);
     if (result == -EINPROGRESS)
@@ -72,7 +72,7 @@ int ofp_request_cancel(ofp_request_t handle)
     return result;
 }
 
-/* Receive the message that it holds, or drop it: the same request runs again. */
+/* Receive or drop the request's message: the same request runs again. */
 static int claim_message(struct ofp_request *request, uint64_t flags, const struct ofp_segment *memory)
 {
     struct ofp_operation op = {.op = request->completion.flags & OFP_COMPLETED_TAGGED ? OFP_TRECV : OFP_RECV,
@@ -87,7 +87,7 @@ static int claim_message(struct ofp_request *request, uint64_t flags, const stru
     if (!can_claim(request))
         return -EINVAL;
     OFPI_CHECK(ofpi_request_is_finished(request) && !request->released);
-    /* Before the post, which may finish it. */
+    /* Set the state before the post, which may complete the request. */
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     request->claimed = !(flags & OFP_DISCARD);
     result = ofpi_endpoint_post(request->endpoint, &op);
@@ -130,7 +130,7 @@ int ofp_request_accept(ofp_request_t handle, bool at_once)
     if (request->claimed && ofpi_request_has_message(request)) {
         struct ofpi_endpoint *endpoint = request->endpoint;
 
-        /* NULL: the endpoint was closed, and the message went with it. */
+        /* NULL: the endpoint was closed and the message freed. */
         if (endpoint->receive_context)
             ofpi_receive_accept(endpoint->receive_context, &endpoint->base, (uint64_t)(uintptr_t)request);
         ofpi_request_free(request);
@@ -149,7 +149,7 @@ int ofp_request_discard(ofp_request_t handle)
 
     if (result)
         return result;
-    /* Released, so that the end of its dropping gives the slot back. */
+    /* Mark it released, so that the end of the discard frees the slot. */
     request->released = true;
     result = claim_message(request, OFP_DISCARD, &nothing);
     if (result)
@@ -159,8 +159,8 @@ int ofp_request_discard(ofp_request_t handle)
 }
 
 /*
- * The message goes back, claimed or not, and with it the caller's interest. 0: the request is given back, 1: once nobody uses
- * its memory any more, which may be by now. Negative: nothing has changed.
+ * Return the message, claimed or not, and release the request. 0: the request is freed. 1: the request is freed when
+ * its memory is no longer in use, which may be within this call. Negative: nothing has changed.
  */
 static int return_message(struct ofp_request *request)
 {
@@ -171,7 +171,7 @@ static int return_message(struct ofp_request *request)
 
     if (!endpoint->receive_context)
         return -EINVAL;
-    /* Its memory may be the message's, and that gone to another receive within this call. */
+    /* The message may lie in the request's memory, and may match another receive within this call. */
     request->released = true;
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     result = ofpi_receive_unclaim(endpoint->receive_context, &endpoint->base, (uint64_t)(uintptr_t)request, &waiting);
@@ -200,7 +200,9 @@ int ofp_request_unclaim(ofp_request_t handle)
     return result;
 }
 
-/* Whether nothing more is to be done: a message is not lost with who took hold of it, but goes back to its place. */
+/*
+ * Return the request's message, if any, to its place in the order of arrival. True: the caller has nothing more to do.
+ */
 static bool return_message_if_any(struct ofp_request *request)
 {
     int result = request->claimed || ofpi_request_has_message(request) ? return_message(request) : -ENOENT;
@@ -215,7 +217,7 @@ static bool return_message_if_any(struct ofp_request *request)
 
 void ofpi_request_end_released(struct ofp_request *request)
 {
-    /* It was asked back, and a message was set aside for it all the same. */
+    /* The receive was cancelled after a message had been matched to it. */
     if (!ofpi_request_has_message(request) || !return_message_if_any(request))
         ofpi_request_free(request);
 }
@@ -224,19 +226,19 @@ static int abandon_request(struct ofp_request *request, ofp_request_t handle, bo
 {
     if (return_message_if_any(request))
         return ofpi_handle_of_request(request) == handle;
-    /* To wait for a peer is all that a request of ofp_reach_request does. */
+    /* A request of ofp_reach_request only waits for a peer, so it is always cancelled. */
     if (take_back || request->many || request->awaited)
         cancel_operation(request);
     if (request->many)
         ofpi_request_many_release(request);
     else if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_RUNNING) {
         request->released = true;
-        /* Nobody waits for it now, so nobody may look at the network: what was held back for that leaves. */
+        /* Flush batched operations: without a waiter nothing else may drive progress. */
         ofpi_endpoint_flush(request->endpoint);
     } else {
         ofpi_request_free(request);
     }
-    /* Not stale: the operation goes on, and the memory is the core's until its end. */
+    /* Not stale: the operation continues, and its memory stays in use until its end. */
     return ofpi_handle_of_request(request) == handle;
 }
 
@@ -246,7 +248,7 @@ int ofp_request_abandon(ofp_request_t handle, bool take_back)
     struct ofpi_domain *domain;
     int result = ofpi_request_enter(handle, &request);
 
-    /* Stale, or gone with its domain, or its parent process's. */
+    /* The handle is stale, its domain is closed, or it belongs to the parent process. */
     if (result)
         return result == -OFP_ETHREAD ? result : 0;
     domain = request->domain;

@@ -4,7 +4,7 @@
 
 #include "completion/request_slots.h"
 
-/* It has finished, and nobody wants its completion. */
+/* A released request has finished: return its message, if any, and free the slot. */
 void ofpi_request_end_released(struct ofp_request *request);
 
 #endif

@@ -3,7 +3,7 @@
  * Requests: an operation with its completion in place of a queue entry.
  *
  * A request belongs to its domain and its slot returns to the domain's free list when it is both finished and released.
- * The state is stored last when it finishes, so that other threads may look at it without the lock.
+ * A finishing request stores its state last, so that other threads can read the state without the lock.
  */
 #include "request/request_start.h"
 
@@ -25,7 +25,7 @@ static bool has_transmit_space(const void *argument)
 {
     const struct ofpi_endpoint *endpoint = argument;
 
-    /* Closing an endpoint waits until nobody waits for room in it. */
+    /* A closing endpoint sets `refuses`, so that threads which wait for space leave. */
     return endpoint->in_flight < endpoint->tx_size || endpoint->refuses;
 }
 
@@ -55,7 +55,7 @@ int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation
 
     if (__builtin_expect(result != -EAGAIN, 1))
         return result;
-    /* For a caller that must not wait, such as an event loop: the operation does, in the backlog. */
+    /* For a caller that must not wait, such as an event loop: the operation waits in the backlog instead. */
     if (how & OFP_START_BEYOND) {
         endpoint->posts_beyond = true;
         result = ofpi_endpoint_post(endpoint, op);
@@ -77,7 +77,7 @@ static ofp_request_t start_request(struct ofpi_endpoint *endpoint, struct ofp_op
     if (op->flags & OFP_MULTI_RECV)
         ofpi_request_many_start(request);
     result = ofpi_request_post(endpoint, op, how, timeout);
-    /* A send that is over already needs no request. */
+    /* A send that has completed without error needs no request. */
     if (result == 0 &&
         (ofpi_operation_is_receive(op) || !ofpi_request_is_finished(request) || request->completion.error))
         return ofpi_handle_of_request(request);

@@ -4,7 +4,7 @@
 
 #include "object/endpoint.h"
 
-/* Start, and with a full transmit queue make room first; `how` and `timeout` as ofp_request_start. */
+/* Start an operation. With a full transmit queue wait for space first; `how` and `timeout` as ofp_request_start. */
 int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, uint32_t how, int64_t timeout);
 
 #endif

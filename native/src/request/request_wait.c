@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looking at requests, waiting for them, taking their completions. */
+/* Test requests, wait for them, and read their completions. */
 #include "request/request_wait.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int ofp_request_finished(ofp_request_t handle)
     if (ofp_load_acquire(&request->state) != OFPI_REQUEST_FINISHED)
         return 0;
     result = result_of_request(request);
-    /* Only if the use has not ended meanwhile was it this operation's result. */
+    /* The result is this operation's only if the handle is still valid. */
     return ofpi_request_find(handle) ? result : -ESTALE;
 }
 
@@ -33,7 +33,7 @@ struct run {
     uint32_t number;
 };
 
-/* Also when somebody else took its completion: the slot is idle then, or serves another operation by now. */
+/* Also true when another thread read the completion: the slot is idle then, or serves another operation. */
 static bool is_run_over(const void *argument)
 {
     const struct run *run = argument;
@@ -49,7 +49,7 @@ int ofpi_request_await(struct ofp_request *request, int64_t timeout)
     return ofpi_domain_wait(request->domain, is_run_over, &run, timeout, &expired);
 }
 
-/* 1: it is finished, and still of this handle. */
+/* 1: the request is finished and the handle still valid. */
 static int wait_for_request(struct ofp_request *request, ofp_request_t handle, int64_t timeout)
 {
     int result;
@@ -84,7 +84,7 @@ void ofpi_request_read_completion(struct ofp_request *request, struct ofp_comple
     *completion = request->completion;
     if (__builtin_expect(request->many, 0))
         ofpi_request_many_advance(request);
-    /* One that holds a message goes on: it is to be claimed, accepted, dropped or given back. */
+    /* A request with a message keeps its slot until the message is claimed, accepted, dropped or returned. */
     else if (!request->prepared && !ofpi_request_has_message(request))
         ofpi_request_free(request);
 }
@@ -105,14 +105,14 @@ int ofp_request_take(ofp_request_t handle, int64_t timeout, struct ofp_completio
     return result;
 }
 
-/* Without waiting for the domain's lock. */
+/* Read the completion without waiting for the domain's lock. */
 static inline int read_completion_now(struct ofp_request *request, ofp_request_t handle, bool progress,
                                       struct ofp_completion *completion)
 {
     struct ofpi_domain *domain = request->domain;
     int result = ofpi_domain_enter_as(domain, true);
 
-    /* Who must not wait for it looks again later. */
+    /* Another thread has the lock: report "not yet". */
     if (result)
         return result == -ENOLCK ? 0 : result;
     if (progress && ofpi_handle_of_request(request) == handle && !ofpi_request_is_finished(request))
@@ -148,7 +148,7 @@ int ofp_request_take_at_once(ofp_request_t handle, struct ofp_completion *comple
 struct many_condition {
     const ofp_request_t *requests;
     uint64_t count;
-    uint64_t *finished; /* how many from the first on are known to have finished */
+    uint64_t *finished; /* length of the prefix that is known to have finished */
 };
 
 static bool is_finished_or_stale(ofp_request_t handle) { return ofp_request_finished(handle) != 0; }

@@ -6,7 +6,7 @@
 
 /* Wait until this run of it is over; as ofpi_domain_wait. */
 int ofpi_request_await(struct ofp_request *request, int64_t timeout);
-/* Copy the completion of a finished request, and give its slot back unless the request goes on. */
+/* Copy the completion of a finished request, and free its slot unless the request continues. */
 void ofpi_request_read_completion(struct ofp_request *request, struct ofp_completion *completion);
 
 #endif
