@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The hook `debug`: the contracts between core and transport, looked at while a program runs. What breaks one ends the
- * process, after a line in the log and on standard error that says which.
+ * The hook `debug`: checks the contracts between core and transport while a program runs. A violation ends the process,
+ * after a line in the log and on standard error that describes it.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "in_tree.h"
 
-/* What copies of payload are overwritten with when they are given back. */
+/* Released copies of payload are overwritten with this byte. */
 #define RELEASED_BYTE 0xdb
 
 enum stage { UNSEEN, POSTED, REFUSED, ENDED };
@@ -26,7 +26,7 @@ struct endpoint {
 };
 
 struct peer {
-    bool seen; /* since it was made, or zeroed */
+    bool seen; /* since its bytes were zeroed */
     uint8_t state;
 };
 
@@ -49,7 +49,7 @@ static _Noreturn void report_violation(const struct ofp_hook_endpoint *hook, con
     vsnprintf(what, sizeof(what), format, arguments);
     va_end(arguments);
     core->core->log(OFP_LOG_ERROR, provider, "hook debug: endpoint %u: %s", hook->endpoint->id, what);
-    /* Nobody reads the log of a process that is no more. */
+    /* The log is read by the process itself, which ends now: write to standard error too. */
     fprintf(stderr, "ofipy: hook debug: endpoint %u of %s: %s\n", hook->endpoint->id, provider, what);
     abort();
 }
@@ -106,7 +106,7 @@ static void debug_refused(struct ofp_hook_endpoint *hook, struct ofp_hook_operat
                          (unsigned long long)operation->number, operation->code, error);
 }
 
-/* What the end of each kind says. */
+/* The completion flag that each kind of operation ends with. */
 static uint64_t get_completion_kind(uint16_t code)
 {
     if (!ofp_operation_is(code, OFP_REMOTE))
@@ -115,7 +115,7 @@ static uint64_t get_completion_kind(uint16_t code)
     return ofp_operation_is(code, OFP_READS) ? OFP_COMPLETED_READ : OFP_COMPLETED_WRITE;
 }
 
-/* A receive that has taken a message. */
+/* Check the completion of a receive with a message. */
 static void check_message(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation *operation,
                           const struct ofp_completion *completion)
 {
@@ -143,7 +143,7 @@ static void debug_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_oper
 
     check_lock(hook, "a completion");
     end_operation(hook, operation, more ? POSTED : ENDED);
-    /* The end of an internal operation says nothing. */
+    /* The completion of an internal operation has no such flag. */
     if (ofp_operation_row(operation->code)->completed && !(completion->flags & get_completion_kind(operation->code)))
         report_violation(hook, "operation %llu of code %u ends with flags %#llx, which are another kind's", number,
                          operation->code, (unsigned long long)completion->flags);
@@ -199,7 +199,7 @@ static void debug_written(struct ofp_hook_endpoint *hook, const struct ofp_recei
                          (unsigned long long)offset, (unsigned long long)receive->length);
 }
 
-/* Who still reads it sends this. */
+/* Overwrite the copy: an operation that still reads it sends these bytes. */
 static void debug_released(struct ofp_hook_endpoint *hook, void *memory, size_t length)
 {
     check_lock(hook, "the release of a copy");

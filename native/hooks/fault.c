@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The hook `fault`: operations that fail, are late, or lose their peer, as its options say; without options it does nothing.
- * What is drawn depends on the seed, the endpoint's id and the hook's place alone, so that a run can be repeated.
+ * The hook `fault`: fails or delays operations, or loses their peer, as its options say; without options it does
+ * nothing. Random choices depend only on the seed, the endpoint's id and the hook's place, so that a run can be
+ * repeated.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 struct fault {
     uint64_t random;
-    uint64_t seen; /* operations that its options are about */
+    uint64_t seen; /* operations that match its options */
     uint64_t nth;
     uint64_t delay; /* ns */
     double fail, lose;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The entries of the hooks in this folder, which know nothing of the core but ofipy/hook.h. */
+/* The entry functions of the hooks in this folder. These hooks use only ofipy/hook.h of the core. */
 #ifndef OFPI_HOOKS_IN_TREE_H
 #define OFPI_HOOKS_IN_TREE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The hook `profile`: how many operations of each kind ended with each peer, how large they were and how long they took from
- * post to completion. What was posted and refused is no operation.
+ * The hook `profile`: how many operations of each kind ended with each peer, how large they were and how long they took
+ * from post to completion. Refused operations are not counted.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define BUCKETS 256 /* a power of two */
 
 struct endpoint {
-    struct profile_row *rows; /* in the order in which they began, the last first */
+    struct profile_row *rows; /* newest first */
     struct profile_row *buckets[BUCKETS];
     bool table;
 };
@@ -39,16 +39,16 @@ static int compute_place(uint64_t number) { return number ? 64 - __builtin_clzll
 
 static uint64_t compute_least(int place) { return place ? 1ull << (place - 1) : 0; }
 
-/* As the addresses of Python print; a quote would end the text of JSON early. */
+/* Write the address as Python prints it. A quote would end the JSON string early. */
 static void write_address(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer, char *text, size_t size)
 {
     const struct ofp_provider *provider = hook->endpoint->domain->provider;
     const struct ofp_info *info = hook->endpoint->info;
-    /* Addresses of endpoints over several ways are those of all such. */
+    /* Addresses over several lanes have the scheme of the provider `link`. */
     const char *scheme = strcmp(provider->name, "link") == 0 ? provider->name : info->provider;
     size_t used = (size_t)snprintf(text, size, "%s://", scheme);
 
-    /* A scheme has none of those that names of layered providers have. */
+    /* Replace characters that names of layered providers have and a URI scheme must not. */
     for (char *each = strpbrk(text, ":;"); each && each < text + strlen(scheme); each = strpbrk(each, ":;"))
         *each = '+';
     if (used >= size ||
@@ -59,7 +59,7 @@ static void write_address(const struct ofp_hook_endpoint *hook, const struct ofp
             *text = '?';
 }
 
-/* Made when it is first needed. NULL: no memory, and it is not counted. */
+/* Find or create a row. NULL: out of memory, and the operation is not counted. */
 static struct profile_row *get_row(struct ofp_hook_endpoint *hook, uint32_t code, uint32_t index, struct ofp_peer *peer)
 {
     struct endpoint *endpoint = hook->private;
@@ -114,7 +114,7 @@ static void profile_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_op
     struct profile_row *row;
 
     (void)more;
-    /* The end of a multi-receive buffer that no message came with. */
+    /* The release of a multi-receive buffer without a message. */
     if (receive && !taken && !completion->error && completion->flags & OFP_COMPLETED_MULTI_RECV)
         return;
     row = get_row(hook, operation->code, taken ? completion->source : operation->index, operation->peer);
@@ -149,7 +149,7 @@ static void profile_close(struct ofp_hook_endpoint *hook)
 struct text {
     char *at;
     size_t room;
-    int64_t length; /* of the whole, be there room or not */
+    int64_t length; /* of the whole text, even if it does not fit */
 };
 
 static void append_text(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -9,14 +9,14 @@
 
 #include "ofipy/operation.h"
 
-/* Guarded by profile_totals_lock. A process that is forked begins with none. */
+/* Guarded by profile_totals_lock. A forked process begins with empty totals. */
 pthread_mutex_t profile_totals_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct profile_row *totals;
 static pid_t owner;
 
 /* ------------------------------------------------------------------------------------------------------------- the table */
 
-/* Below which this share of what was counted lies. */
+/* The upper bound of this share of the counted values. */
 static double compute_bound(const uint64_t *places, double share)
 {
     uint64_t all = 0, seen = 0;
@@ -117,7 +117,7 @@ static void init_totals(void)
     if (owner == getpid())
         return;
     owner = getpid();
-    totals = NULL; /* those of the process that forked this one are its own affair */
+    totals = NULL; /* the parent process writes its own totals */
     if (!registered)
         atexit(write_table);
     registered = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the hook `profile` counts, and the sums of all closed endpoints of the process, which a table on standard error shows when
- * it ends. Sums: any thread, own lock.
+ * Counters of the hook `profile`, and their sums over all closed endpoints of the process. A table of the sums is
+ * written to standard error when the process ends. Sums: any thread, own lock.
  */
 #ifndef PROFILE_TOTAL_H
 #define PROFILE_TOTAL_H
@@ -10,7 +10,7 @@
 
 #include "ofipy/types.h"
 
-/* Of all sums. */
+/* Guards all sums. */
 extern pthread_mutex_t profile_totals_lock;
 
 #define PROFILE_ADDRESS_MAX 128
@@ -18,8 +18,8 @@ extern pthread_mutex_t profile_totals_lock;
 #define PROFILE_PLACES 65
 
 struct profile_counts {
-    uint64_t operations, errors; /* errors are among the operations */
-    uint64_t bytes;              /* of those that ended well, as both histograms */
+    uint64_t operations, errors; /* `operations` includes `errors` */
+    uint64_t bytes;              /* of operations without error, as both histograms */
     uint64_t sizes[PROFILE_PLACES];
     uint64_t latencies[PROFILE_PLACES]; /* ns */
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The hook `trace`: what an endpoint does, in the log, and in a file that viewers of traces open. It writes when the endpoint
- * closes, so that it does not change what it looks at.
+ * The hook `trace`: records the operations of an endpoint, in the log and in a file for trace viewers. It writes the
+ * file when the endpoint closes, so that writing does not disturb the traced operations.
  *
- * Messages of one pair of endpoints do not overtake, so the nth that one sends is the nth that arrives at the other: both count,
- * and both name the arrow by the two endpoints and n. Each time a connection that was up is lost both begin again.
+ * Messages between two endpoints do not overtake each other, so the nth message that one sends is the nth that arrives
+ * at the other. Both count, and both identify the arrow by the two endpoints and n. Both restart at 0 when a connection
+ * that was up is lost.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,22 +21,25 @@
 #define FIRST_ROOM 1024
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* The other end of messages. Lives as long as the endpoint, while the bytes of a peer are zeroed when it connects again. */
+/*
+ * The message counts of one remote endpoint. It lives as long as the endpoint; a hook's bytes of a peer are zeroed when
+ * the peer connects again.
+ */
 struct pair {
     struct pair *next;
-    uint64_t address; /* hash of the peer's; finds the pair again */
-    uint64_t peer;    /* hash of what its own process calls the endpoint too; 0: not known, and so without arrows */
+    uint64_t address; /* hash of the peer's address; the key of the pair */
+    uint64_t peer;    /* hash of a name that the peer's process also knows; 0: unknown, so no arrows */
     uint64_t sent, arrived;
-    uint32_t connections; /* that were up and are lost; both ends know of the same number */
-    uint32_t losses;      /* of any kind: which operations `sent` has counted */
-    bool uncertain;       /* a message has failed, and may have arrived or not: arrows end here */
+    uint32_t connections; /* connections that were up and are lost; the same number at both ends */
+    uint32_t losses;      /* losses of any kind: says which operations `sent` has counted */
+    bool uncertain;       /* a message has failed and may have arrived: no more arrows */
 };
 
 struct endpoint {
     struct trace_file *file; /* NULL: the log only */
     struct trace_events events;
     uint64_t limit, beyond;
-    uint64_t own; /* the endpoint's, as `peer` of the pair at the other end; known once a peer is up */
+    uint64_t own; /* the endpoint's own name, equal to `peer` of the pair at the other end; known once a peer is up */
     struct pair *pairs;
 };
 
@@ -45,8 +49,8 @@ struct peer {
 
 struct operation {
     uint64_t begin;
-    struct pair *pair; /* of a message with an arrow */
-    uint64_t place;    /* among those sent */
+    struct pair *pair; /* the pair of a message with an arrow */
+    uint64_t place;    /* the message's number among those sent */
     uint32_t losses;
 };
 
@@ -109,7 +113,7 @@ static void count_send(struct ofp_hook_endpoint *hook, const struct ofp_hook_ope
 {
     bool is_message = !ofp_operation_is(operation->code, OFP_RECEIVES | OFP_REMOTE);
 
-    /* Where the transport matches nobody hears of arrivals. */
+    /* A transport that matches does not report arrivals. */
     if (!is_message || !operation->peer || hook->endpoint->info->offloads_matching)
         return;
     seen->pair = get_pair(hook, operation->peer);
@@ -119,7 +123,7 @@ static void count_send(struct ofp_hook_endpoint *hook, const struct ofp_hook_ope
     seen->losses = seen->pair->losses;
 }
 
-/* It never went to the transport. What was posted before it has been counted, and nothing has been posted since. */
+/* Undo the count of a send that the transport never got. No later operation was posted since. */
 static void uncount_send(struct operation *seen)
 {
     if (seen->pair && seen->losses == seen->pair->losses)
@@ -144,7 +148,7 @@ static uint64_t compute_arrival_flow(struct ofp_hook_endpoint *hook, const struc
     return pair ? compute_flow(pair->peer, endpoint->own, pair, pair->arrived++) : 0;
 }
 
-/* By addresses, or by identities where the two ends may know an endpoint by different addresses. */
+/* Name both ends by address, or by identity where the two ends may know an endpoint by different addresses. */
 static void store_pair_names(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer, struct pair *pair)
 {
     const struct ofp_endpoint *base = hook->endpoint;
@@ -303,7 +307,7 @@ static void trace_peer_changed(struct ofp_hook_endpoint *hook, struct ofp_peer *
 
 /* ---------------------------------------------------------------------------------------------------- opening, closing */
 
-/* %p becomes the id of the process. */
+/* Replace %p by the process id. */
 static int format_file_name(const char *said, char *name, size_t size)
 {
     size_t used = 0;

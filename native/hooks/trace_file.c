@@ -12,12 +12,12 @@
 #include "ofipy/ofp.h"
 #include "ofipy/operation.h"
 
-/* The end of every document; the next endpoint's events go in its place. */
+/* The end of every document. The next endpoint's events overwrite it. */
 #define TAIL "\n]}\n"
 
 struct trace_file {
     struct trace_file *next;
-    pid_t pid; /* of a process that forked it is another file */
+    pid_t pid; /* a forked process opens its own file */
     FILE *stream;
     char name[];
 };
@@ -33,7 +33,7 @@ struct lanes {
     size_t count;
 };
 
-/* Guarded by trace_files_lock, and so is what is written. */
+/* Guarded by trace_files_lock, as are writes to the files. */
 pthread_mutex_t trace_files_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct trace_file *files;
 static uint32_t tracks; /* of this process so far */
@@ -47,7 +47,7 @@ const char *trace_peer_state_describe(uint32_t state)
 
 /* ------------------------------------------------------------------------------------------------------------ opening */
 
-/* What a JSON string may hold. */
+/* Write only the characters that a JSON string may contain. */
 static void write_text(FILE *stream, const char *text)
 {
     for (; *text; text++) {
@@ -57,7 +57,7 @@ static void write_text(FILE *stream, const char *text)
     }
 }
 
-/* CLOCK_MONOTONIC is one of all processes of a boot: who merges files compares it. */
+/* CLOCK_MONOTONIC is the same for all processes of a boot, so a tool that merges files compares the boot id. */
 static void read_boot(char *boot, size_t size)
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -132,7 +132,7 @@ static void write_timestamp(FILE *stream, const char *key, uint64_t ns)
     fprintf(stream, ",\"%s\":%llu.%03u", key, (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
 }
 
-/* As far as all events have it. */
+/* Write the members that all events have. */
 static void write_begin(const struct trace_file *file, const char *phase, uint32_t track, uint64_t time)
 {
     fprintf(file->stream, ",\n{\"ph\":\"%s\",\"pid\":%ld,\"tid\":%u", phase, (long)file->pid, track);
@@ -149,7 +149,7 @@ static void write_peer(FILE *stream, uint32_t peer)
         fprintf(stream, "\"peer\":%u", peer);
 }
 
-/* Tags go beyond what a number of JSON can hold in most readers. */
+/* The tag is written as text: most JSON readers lose bits of 64-bit numbers. */
 static void write_message(FILE *stream, const struct trace_event *event)
 {
     fprintf(stream, ",\"tag\":\"%#llx\",\"bytes\":%llu", (unsigned long long)event->tag,
@@ -180,7 +180,7 @@ static void write_operation(const struct trace_file *file, const struct trace_ev
     }
 }
 
-/* A slice of a nanosecond, since an arrow ends in a slice. */
+/* A slice of one nanosecond: an arrow must end in a slice. */
 static void write_arrival(const struct trace_file *file, const struct trace_event *event, uint32_t track)
 {
     static const char *const how[] = {"whole", "begun", "announced"};
@@ -239,7 +239,7 @@ static uint32_t create_track(const struct trace_file *file, const char *title, c
     return track;
 }
 
-/* The first that is free: viewers want the slices of one track to be apart. NULL: no memory for another. */
+/* The first track that is free: slices of one track must not overlap. NULL: out of memory. */
 static struct lane *find_track(struct lanes *lanes, const struct trace_file *file, const char *title, uint64_t time)
 {
     struct lane *grown;
@@ -268,7 +268,7 @@ static int compare_events(const void *a, const void *b)
 static int write_events(struct trace_file *file, const char *title, const struct trace_events *events)
 {
     struct lanes lanes = {0};
-    /* The first lane stands above. */
+    /* Create the first track of operations before the track of arrivals, so that it is above. */
     int result = find_track(&lanes, file, title, 1) ? 0 : -ENOMEM;
     uint32_t arrivals = create_track(file, title, ": arrivals, peers");
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the hook `trace` keeps of an endpoint until it closes, and the file that it is then written to, in Chrome's trace
- * format. Endpoints of one process may share a file; between two of them it is a whole document. Any thread; own lock.
+ * Events that the hook `trace` stores until the endpoint closes, and the file to which they are then written, in
+ * Chrome's trace format. Endpoints of one process may share a file, which is a complete document after each of them.
+ * Any thread; own lock.
  */
 #ifndef TRACE_FILE_H
 #define TRACE_FILE_H
@@ -32,15 +33,15 @@ struct trace_events {
 
 struct trace_file;
 
-/* Of all files. */
+/* Guards all files. */
 extern pthread_mutex_t trace_files_lock;
 
 /*
- * The file of that name, begun unless an endpoint of this process has done so; it stays open as long as the process lives. NULL
- * with a text: it cannot be written.
+ * Open the file of this name, or return it if an endpoint of this process has opened it; it stays open until the
+ * process ends. NULL with a text: it cannot be written.
  */
 struct trace_file *trace_file_open(const char *name, char *text, size_t text_size);
-/* Sorts the events and adds them under this title. 0, or a negative errno. */
+/* Sort the events and append them under this title. 0, or a negative errno. */
 int trace_file_add(struct trace_file *file, const char *title, struct trace_events *events);
 /* "unused", "connecting", "up", "lost" */
 const char *trace_peer_state_describe(uint32_t state);

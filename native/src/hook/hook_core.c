@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What hooks are given: their options, their bytes, the peers of their endpoint. */
+/* The services for hooks: their options, their bytes, and the peers of their endpoint. */
 #include "hook/hook_core.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const struct ofpi_hook_use *use_of_hook(const struct ofp_hook_endpoint *h
     return &hooks_of_hook(hook)->list->uses[hook->number];
 }
 
-/* An option that the hook has not declared is an error of the hook. */
+/* A request for an undeclared option is an error of the hook. */
 static const struct ofpi_hook_value *find_option_value(const struct ofp_hook_endpoint *hook, const char *name)
 {
     static const struct ofpi_hook_value none = {.text = ""};

@@ -4,7 +4,7 @@
 
 #include "ofipy/hook.h"
 
-/* What hooks are given. */
+/* The services for hooks. */
 extern const struct ofp_hook_core ofpi_hook_core;
 
 #endif

@@ -60,7 +60,7 @@ static int refuse_value(const struct ofp_hook *hook, const struct ofp_param *opt
 
 /* ------------------------------------------------------------------------------------------------------------ reading */
 
-/* Cut the part before the first of `separator` off, which is written over; *rest is NULL behind the last. */
+/* Cut off the part before the first `separator`, which is overwritten; *rest is NULL behind the last part. */
 static char *pop_part(char **rest, char separator)
 {
     char *part = *rest, *end = strchr(part, separator);
@@ -71,7 +71,7 @@ static char *pop_part(char **rest, char separator)
     return part;
 }
 
-/* "name=value" of a hook. */
+/* Parse an option of a hook, "name=value". */
 static int read_option(struct ofpi_hook_use *use, char *text, struct refusal refusal)
 {
     char *value = text, *name = pop_part(&value, '=');
@@ -89,7 +89,7 @@ static int read_option(struct ofpi_hook_use *use, char *text, struct refusal ref
     return refuse_option(use->hook, name, refusal);
 }
 
-/* "name" or "name:option=value,…". */
+/* Parse one hook of a list: "name" or "name:option=value,…". */
 static int read_use(struct ofpi_hook_use *use, char *text, struct refusal refusal)
 {
     char *options = text, *name = pop_part(&options, ':');
@@ -112,7 +112,7 @@ static int read_use(struct ofpi_hook_use *use, char *text, struct refusal refusa
     return result;
 }
 
-/* The next `size` bytes of a block, aligned for anything. */
+/* Reserve the next `size` bytes of a block, aligned for any type; returns their offset. */
 static size_t reserve_bytes(size_t *block, size_t size)
 {
     size_t offset = *block;

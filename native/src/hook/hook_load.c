@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hooks of the tree, from the start, and those that are loaded. */
+/* Register the built-in hooks, and load others from shared objects. */
 #include "hook/hook_load.h"
 
 #include <dlfcn.h>
@@ -71,7 +71,7 @@ int ofp_hooks_check(const char *text, char *reason, size_t reason_size)
     return error;
 }
 
-/* ------------------------------------------------------------------------------------------------------- telling */
+/* ------------------------------------------------------------------------------------------------------- listing */
 
 static const struct ofp_hook *find_known_hook(int index)
 {

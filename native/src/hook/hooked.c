@@ -29,7 +29,7 @@ struct ofpi_hooked_chunk {
     _Alignas(16) char operations[];
 };
 
-/* Read without a lock, by a suite that wants to know whether its hooks were there. */
+/* Read without a lock, by test suites that check whether their hooks were active. */
 static _Atomic uint64_t operations;
 
 uint64_t ofp_hooks_operations(void) { return ofp_load_relaxed(&operations); }
@@ -90,7 +90,7 @@ static void free_hooked(struct ofpi_hooked *hooked)
     ofp_list_append(&hooked->hooks->free, &hooked->node);
 }
 
-/* The operation as one of the hooks sees it. */
+/* Point the operation's `private` to the bytes of one hook. */
 static struct ofp_hook_operation *set_hook_private(struct ofpi_hooked *hooked, uint32_t number)
 {
     hooked->operation.private = hooked->private + hooked->hooks->list->uses[number].at_operation;
@@ -105,7 +105,7 @@ static void complete_hooked(struct ofpi_owner *owner, struct ofp_endpoint *endpo
     struct ofpi_hooked *hooked = (struct ofpi_hooked *)owner;
     struct ofpi_hooks *hooks = hooked->hooks;
     bool more = op_flags & OFP_MULTI_RECV && !(completion->flags & OFP_COMPLETED_MULTI_RECV);
-    /* A copy: the object goes back before the completion is passed on. */
+    /* A copy: the object is freed before the completion is passed on. */
     struct ofpi_owner before = *owner;
 
     for (uint32_t i = hooked->asked; i-- > 0;)
@@ -128,9 +128,9 @@ static void report_refusal(struct ofpi_hooked *hooked, int error)
 
 /* --------------------------------------------------------------------------------------------------------------- post */
 
-/* What the hooks say together; `why` names the one that fails the operation. */
+/* The combined result of all hooks; `why` names the hook that fails the operation. */
 struct verdict {
-    int error; /* negative; 0: it is posted */
+    int error; /* negative; 0: post the operation */
     uint64_t not_before;
     char why[OFP_TEXT_MAX];
 };
@@ -152,23 +152,26 @@ static int call_post_hook(struct ofpi_hooked *hooked, uint32_t number, struct ve
     return result;
 }
 
-/* From the one nearest to the application on; who fails it is the last to hear of it. */
+/*
+ * Call the hooks, beginning with the one nearest to the application. The first that fails the operation is the last
+ * that is called.
+ */
 static void call_post_hooks(struct ofpi_hooked *hooked, struct verdict *verdict)
 {
     struct ofpi_hooks *hooks = hooked->hooks;
 
     OFPI_CHECK(hooked->live && !hooked->asked && !hooks->in_post);
-    /* The loss of a peer that a hook asks for in here waits until the post is over. */
+    /* A hook's peer_lose within `post` takes effect after the post. */
     hooks->in_post = true;
     while (!verdict->error && hooked->asked < hooks->list->count)
         verdict->error = call_post_hook(hooked, hooked->asked++, verdict);
     hooks->in_post = false;
-    /* The record is the caller's, and there for the time of the post only. */
+    /* The caller's record is valid during the post only. */
     hooked->operation.op = NULL;
     hooked->operation.posted = !verdict->error;
 }
 
-/* A loss that a hook has asked for. The operation itself may be over. */
+/* Disconnect the peer of a hook's peer_lose. The operation itself may have ended. */
 static void disconnect_lost_peer(struct ofpi_hooks *hooks)
 {
     struct ofpi_peer *peer = hooks->losing;
@@ -178,7 +181,10 @@ static void disconnect_lost_peer(struct ofpi_hooks *hooks)
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, false, hooks->why);
 }
 
-/* The peer that it names, made now if it is to be sent to. NULL without an error: any source, or none yet. */
+/*
+ * The peer that the operation names; a target is created if needed. NULL without an error: any source, or a source
+ * without a peer object.
+ */
 static struct ofpi_peer *find_operation_peer(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int *error)
 {
     *error = 0;
@@ -188,7 +194,7 @@ static struct ofpi_peer *find_operation_peer(struct ofpi_endpoint *endpoint, con
                                          : ofpi_peer_get(endpoint, op->peer, error);
 }
 
-/* It is to be posted, and would be. */
+/* Call the hooks for an operation that passed all checks, and post it if they allow. */
 static int post_hooked(struct ofpi_hooks *hooks, struct ofp_operation *op, const struct ofp_transfer *transfer,
                        struct ofpi_peer *peer)
 {
@@ -199,13 +205,13 @@ static int post_hooked(struct ofpi_hooks *hooks, struct ofp_operation *op, const
     if (!hooked)
         return -ENOMEM;
     call_post_hooks(hooked, &verdict);
-    /* From here on every completion comes by complete_hooked(), and so to the hooks that were asked. */
+    /* From here on complete_hooked() gets every completion and passes it to the hooks that were called. */
     ofpi_owner_enter(&hooked->delayed.owner, op);
     if (verdict.error) {
         ofpi_transfer_end(hooks->endpoint, transfer, -verdict.error, ofpi_reason_store(verdict.why));
         return 0;
     }
-    /* Of a receive that is held back only its sender would ever know. */
+    /* Receives are not delayed: only the sender would notice. */
     if (verdict.not_before && !ofpi_operation_is_receive(op)) {
         hooked->delayed.not_before = verdict.not_before;
         op->flags |= OFPI_DELAYED;
@@ -225,16 +231,16 @@ int ofpi_hooks_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *
     bool receive = ofpi_operation_is_receive(&op);
     int result;
 
-    /* The second half of a receive: the hooks have seen it with the first. */
+    /* A claim or discard is the second half of a receive. The hooks were called for the first half. */
     if (receive && (op.flags & (OFP_PEEK | OFP_HOLD | OFP_CLAIM)) == OFP_CLAIM)
         return ofpi_endpoint_start(endpoint, &op);
     if (!endpoint->av)
         op.peer = receive ? OFP_PEER_ANY : OFP_PEER_UNKNOWN;
-    /* Hooks are asked of what would be posted, and of nothing else. */
+    /* Call hooks only for operations that pass all checks. */
     result = ofpi_operation_resolve(endpoint, &op, &resolved);
     if (result)
         return result;
-    /* Who is told to try again posts it again, and hooks are to see it once. */
+    /* After -EAGAIN the caller posts the operation again. The hooks must be called for it once, so check first. */
     if (!receive && ofpi_endpoint_is_full(endpoint))
         return -EAGAIN;
     peer = find_operation_peer(endpoint, &op, &result);
@@ -273,7 +279,7 @@ static struct ofpi_hooks *create_hooks(struct ofpi_endpoint *endpoint, const str
 
     if (!hooks)
         return NULL;
-    /* One more: calloc of nothing may answer NULL, which would look like no memory. */
+    /* At least one byte: calloc of size 0 may return NULL, which would look like an error. */
     hooks->memory = calloc(1, list->endpoint_size + 1);
     if (!hooks->memory) {
         free(hooks);

@@ -12,7 +12,7 @@
 
 #define HOOKS_MAX 32
 
-/* Guarded by OFPI_LOCK_HOOKS. Copies, so that the table of an older header has NULL where it has no entry. */
+/* Guarded by OFPI_LOCK_HOOKS. Copies: entries that a table of an older header lacks are NULL. */
 static struct ofp_hook hooks[HOOKS_MAX];
 static int hook_count;
 
@@ -24,7 +24,7 @@ static const struct ofp_hook *find_hook(const char *name, size_t length)
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- entering */
+/* ---------------------------------------------------------------------------------------------------------- adding */
 
 static int check_hook(const struct ofp_hook *hook, char *text, size_t text_size)
 {
@@ -48,7 +48,7 @@ static int check_hook(const struct ofp_hook *hook, char *text, size_t text_size)
     return 0;
 }
 
-/* The lock is held. The first of a name stays. */
+/* The lock is held. A second hook of the same name is ignored. */
 static int add_hook(const struct ofp_hook *hook, char *text, size_t text_size)
 {
     int error = check_hook(hook, text, text_size);
@@ -73,7 +73,7 @@ int ofpi_hook_add(const struct ofp_hook *hook, char *text, size_t text_size)
     return error;
 }
 
-/* --------------------------------------------------------------------------------------------------------- looking */
+/* --------------------------------------------------------------------------------------------------------- finding */
 
 const struct ofp_hook *ofpi_hook_find(const char *name, size_t length)
 {

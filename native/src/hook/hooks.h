@@ -5,13 +5,13 @@
 
 #include "ofipy/hook.h"
 
-/* Check a hook's table and enter it; the first of a name stays. */
+/* Check a hook's table and add it; a second hook of the same name is ignored. */
 int ofpi_hook_add(const struct ofp_hook *hook, char *text, size_t text_size);
-/* In the order in which they were entered; NULL: there is none. */
+/* A hook by its index, in the order of registration; NULL: none. */
 const struct ofp_hook *ofpi_hook_find_at(int index);
-/* NULL: there is none of that name. */
+/* A hook by its name; NULL: none. */
 const struct ofp_hook *ofpi_hook_find(const char *name, size_t length);
-/* The names of all, with commas, for a refusal. */
+/* The names of all hooks, separated by commas, for error texts. */
 void ofpi_hook_names_format(char *text, size_t text_size);
 
 #endif

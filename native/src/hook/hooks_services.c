@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The services of an endpoint with hooks: the plain ones, and before or behind some of them the hooks are told. Only what a
- * hook asks to hear of is another's.
+ * The services of an endpoint with hooks: a copy of the plain services, in which those entries are wrapped whose event
+ * at least one hook handles.
  */
 #include "hook/hooks_services.h"
 
@@ -15,7 +15,7 @@ static struct ofpi_hooks *hooks_of_endpoint(struct ofp_endpoint *endpoint)
     return ((struct ofpi_endpoint *)endpoint)->hooks;
 }
 
-/* The core has taken a message. What is refused comes again, or in another way. */
+/* Report a message that the core has accepted. A refused message arrives again, or in another form. */
 static void report_arrival(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_hook_arrival how)
 {
     struct ofpi_hooks *hooks = hooks_of_endpoint(endpoint);
@@ -105,7 +105,7 @@ void ofpi_hooks_services_bind(struct ofpi_hooks *hooks)
         if (!hook->remote)
             continue;
         services->remote_event = report_remote_event;
-        /* Otherwise transports spare themselves the trouble. */
+        /* Transports report remote events only on request. */
         if (endpoint->info->caps & OFP_CAP_RMA_EVENT)
             endpoint->remote_events = true;
     }

@@ -4,7 +4,7 @@
 
 struct ofpi_hooks;
 
-/* Give the endpoint the services that tell its hooks. */
+/* Bind the services that notify the hooks to the endpoint. */
 void ofpi_hooks_services_bind(struct ofpi_hooks *hooks);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Aliases: handles with default flags of their own. An alias is an endpoint object of which only the head is used: its
- * domain, whom it stands for, its flags, whether it is closing. It is in no list, and no provider ever sees it. Once retired
- * it stands for itself, and as an endpoint that is closing it refuses whatever is still on its way in.
+ * Aliases: handles with default flags of their own. An alias is an endpoint object of which only the head is used:
+ * domain, `behind` (the endpoint that it stands for), flags and `closing`. It is in no list, and no provider gets it.
+ * When it is retired, `behind` points to the alias itself, which is closing, so that calls which still enter are
+ * refused.
  */
 #include "open/alias.h"
 

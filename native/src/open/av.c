@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Address vectors as the API offers them: the table of address_vector.c bound to a domain and its endpoints. */
+/* Address vectors of the public interface: the table of address_vector.c bound to a domain and its endpoints. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ int ofp_av_close(struct ofp_av *av)
     return result;
 }
 
-/* Transports with an address table of their own learn of the entry at once. */
+/* Create the entry's peers for transports with an address table of their own (`eager_peers`). */
 static int create_eager_peers(struct ofp_av *av, uint32_t index)
 {
     struct ofp_list *node, *following;
@@ -87,7 +87,7 @@ static int create_eager_peers(struct ofp_av *av, uint32_t index)
     return error;
 }
 
-/* It is there already, maybe by another address. */
+/* The inserted endpoint has an entry already, perhaps with another address. */
 static void update_inserted_entry(struct ofp_av *av, uint32_t index, const void *address, size_t length)
 {
     bool replaced = ofpi_av_table_replace(av->table, index, address, length);

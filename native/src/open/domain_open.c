@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Domains: opening and closing. It stands above all parts, and so makes the table by which the lower ones tell the upper ones. */
+/*
+ * Open and close domains. This layer is above all others, so it fills struct ofpi_upper, by which lower layers notify
+ * upper ones.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +137,7 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
     }
     if (!provider->domain_ops->region_disowned)
         domain->base.keeps_above = 0;
-    /* Last: from its start on the helper makes progress in the domain. */
+    /* Start the helper last: it makes progress in the domain at once. */
     if (attr->progress == OFP_PROGRESS_AUTO) {
         error = ofpi_helper_start(domain, text, text_size);
         if (error)
@@ -165,14 +168,14 @@ int ofp_domain_retire(struct ofp_domain *handle)
     busy = !ofp_list_empty(&domain->endpoints) || !ofp_list_empty(&domain->queues) ||
            !ofp_list_empty(&domain->vectors) || !ofp_list_empty(&domain->counters) ||
            !ofp_list_empty(&domain->event_queues) || !ofp_list_empty(&domain->passives) || domain->regions.ids.live;
-    /* Without endpoints all that a thread could wait for has ended; it only has to wake up and leave. */
+    /* Without endpoints all operations have ended: waiting threads only have to wake up and leave. */
     if (!busy)
         ofpi_wait_for_leavers(domain, &domain->waiting);
     domain->retired = !busy;
     ofpi_domain_leave(domain);
     if (busy)
         return -EBUSY;
-    /* Without the lock, which the helper needs to come to its end. */
+    /* Without the lock, which the helper needs to end. */
     ofpi_helper_stop(domain);
     if (handle->provider->domain_ops->close)
         handle->provider->domain_ops->close(handle);

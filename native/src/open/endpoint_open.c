@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: opening, closing, what they tell of themselves. */
+/* Open and close endpoints, and query their addresses and statistics. */
 #include "open/endpoint_open.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@
 #include "provider/provider_tables.h"
 #include "provider/services.h"
 
-/* Wants to hear of what peers read and write here. */
+/* Whether the endpoint reports or counts reads and writes of its peers. */
 static bool needs_remote_events(const struct ofp_endpoint_attr *attr)
 {
     return attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
@@ -163,7 +163,10 @@ static int check_endpoint_attributes(const struct ofpi_domain *domain, const str
     return 0;
 }
 
-/* Open the parts of an endpoint in the order of their dependence, the provider's last. release_endpoint undoes a failure. */
+/*
+ * Open the parts of an endpoint in the order of their dependencies, the provider's part last. release_endpoint undoes a
+ * failure.
+ */
 static int open_endpoint_parts(struct ofpi_endpoint *endpoint, const struct ofp_endpoint_attr *attr,
                                const struct ofpi_service *service, char *text, size_t text_size)
 {
@@ -177,7 +180,7 @@ static int open_endpoint_parts(struct ofpi_endpoint *endpoint, const struct ofp_
         error = ofpi_connection_open(endpoint, attr->request);
     if (error)
         return error;
-    /* The provider itself may have named the listener, as no user names an endpoint. */
+    /* The service of a listener may be a name of the provider's, which a user cannot choose. */
     error =
         ops->open(&endpoint->base, attr->listener_service ? attr->listener_service : service->text, text, text_size);
     if (error) {
@@ -192,11 +195,11 @@ static int open_endpoint_parts(struct ofpi_endpoint *endpoint, const struct ofp_
     return error;
 }
 
-/* Nothing can fail from here on: enter an open endpoint into its domain, and count it as a user of its queues. */
+/* Add an open endpoint to its domain, and count it as a user of its queues. Cannot fail. */
 static void add_endpoint(struct ofpi_domain *domain, struct ofpi_endpoint *endpoint,
                          const struct ofp_endpoint_attr *attr)
 {
-    /* Only now: an endpoint that could not be opened leaves the request to be answered otherwise. */
+    /* Only now: if opening fails, the listener keeps the connection request. */
     ofpi_connection_opened(endpoint);
     ofpi_bounce_open(endpoint);
     attr->tx_cq->uses++;
@@ -208,7 +211,7 @@ static void add_endpoint(struct ofpi_domain *domain, struct ofpi_endpoint *endpo
         attr->eq->uses++;
     ofp_list_append(&domain->endpoints, &endpoint->node);
     domain->endpoint_count++;
-    /* A queue that is armed already must be armed again, with the descriptors of the new endpoint. */
+    /* An armed queue must be armed again, with the descriptors of the new endpoint. */
     domain->endpoints_armed = false;
 }
 
@@ -245,7 +248,9 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     return 0;
 }
 
-/* Let what the transport has taken leave; the peers it is for may live in this domain, so the lock is let go meanwhile. */
+/*
+ * Let the transport send what it has accepted. The lock is released meanwhile, since the peers may live in this domain.
+ */
 static void drain_transport(struct ofpi_endpoint *endpoint, uint64_t deadline)
 {
     struct ofpi_domain *domain = endpoint->domain;
@@ -288,7 +293,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     }
     endpoint->lingers = endpoint->refuses = endpoint->closing = endpoint->stopped = true;
     endpoint->draining = false;
-    /* Nobody may come back from a wait for room into what is taken apart below. */
+    /* Wait for the threads that wait for space: below, the endpoint is closed. */
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
     drain_transport(endpoint, deadline);
     endpoint->base.ops->close(handle, deadline);
@@ -316,7 +321,7 @@ void ofp_endpoint_free(struct ofp_endpoint *handle)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
 
-    /* Apart from the end: threads on their way in still look here whether it is closing. */
+    /* Memory is freed apart from the close: threads that enter a call still check `closing`. */
     if (!endpoint->closing)
         return;
     free(endpoint->unsent.peers);
@@ -374,7 +379,7 @@ static uint64_t count_receives(const struct ofp_list *pendings)
     return count;
 }
 
-/* Receives that the transport has. */
+/* Count the receives that are posted to the transport. */
 static uint64_t count_offloaded_receives(const struct ofpi_endpoint *endpoint)
 {
     uint64_t count = count_receives(&endpoint->sourceless);

@@ -4,7 +4,7 @@
 
 #include "object/endpoint.h"
 
-/* Open a receive context of the core's own. Zero: the defaults. */
+/* Create the core's receive context of an endpoint. Zero: the default limits. */
 int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpected_limit, uint64_t min_multi_recv);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options of an endpoint by name: what may be asked, and what may be changed while it is open. */
+/* Options of an endpoint by name: read all, and change some while the endpoint is open. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 
 struct option {
     const char *name;
-    bool own; /* an alias has one of its own */
-    /* The lock is held. -ENOPROTOOPT: not of this endpoint. */
+    bool own; /* an alias has its own value */
+    /* The lock is held. -ENOPROTOOPT: this endpoint has no such option. */
     int (*get)(const struct ofpi_endpoint *endpoint, uint64_t *value);
     int (*set)(struct ofpi_endpoint *endpoint, uint64_t value); /* NULL: read only */
 };
@@ -28,7 +28,7 @@ static int get_min_multi_recv(const struct ofpi_endpoint *endpoint, uint64_t *va
 
 static int set_min_multi_recv(struct ofpi_endpoint *endpoint, uint64_t value)
 {
-    /* A transport that matches is told when the endpoint opens. */
+    /* A transport that matches reads the value only when the endpoint opens. */
     if (endpoint->info.offloads_matching)
         return -ENOPROTOOPT;
     if (!value || value > OFP_BYTES_MAX)

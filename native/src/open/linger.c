@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Linger: what was posted leaves before its endpoint closes. */
+/* Linger: posted operations leave before their endpoint closes. */
 #include <errno.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ int ofp_endpoint_linger(struct ofp_endpoint *handle, uint32_t refuse)
     endpoint->lingers = true;
     if (refuse && !endpoint->refuses) {
         endpoint->refuses = endpoint->stopped = true;
-        /* Threads that wait for room give up. */
+        /* Wake the threads that wait for space, so that they return. */
         if (endpoint->waiting_for_room)
             ofpi_domain_wake(endpoint->domain);
     }
@@ -58,7 +58,7 @@ int ofp_endpoint_drain(struct ofp_endpoint *handle)
     return result;
 }
 
-/* After retiring nothing is pending, and the domain may be retired too: what was noted stays as it is. */
+/* After retiring nothing is pending, and the domain may be retired too: return the stored result. */
 int ofp_endpoint_unsent(struct ofp_endpoint *handle, struct ofp_unsent *unsent)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
@@ -66,7 +66,7 @@ int ofp_endpoint_unsent(struct ofp_endpoint *handle, struct ofp_unsent *unsent)
     int result = ofpi_domain_enter_as(domain, true);
     struct ofpi_unsent total;
 
-    /* ECANCELED: of a domain that is retired. */
+    /* ECANCELED: the domain is retired. */
     if (result && result != -ECANCELED)
         return result;
     total = endpoint->unsent;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receive contexts that several endpoints share. The handle is an endpoint without a transport and without a transmit side,
- * which owns the receive context and whose name receives are posted under: so posting, requests, cancelling and setting
- * aside need no code of their own. It is not among the domain's endpoints, and nothing ever arrives at it.
+ * Receive contexts that several endpoints share. The handle is an endpoint without a transport and a transmit side. It
+ * owns the receive context, and receives are posted to it, so posting, requests, cancelling and setting messages aside
+ * need no separate code. It is not among the domain's endpoints, and no message arrives at it.
  */
 #include <errno.h>
 #include <stdlib.h>

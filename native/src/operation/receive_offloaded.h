@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives where the transport matches messages, and what such a transport lacks: holding a message whose size is not
- * known.
+ * Receives where the transport matches messages, and receives of unknown size (OFP_HOLD), which such a transport lacks.
  *
  * The core posts a receive with OFP_HOLD to the transport as an ordinary receive, in its order, into a bounce buffer.
  * The received message is stored in the endpoint's receive context, set aside for the operation, which claims or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loading providers, checking their tables once, and the table of services that the core hands them. */
+/* Load providers, check their tables once, and provide struct ofp_core to them. */
 #include "provider/provider_registry.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,10 @@
 
 #define PROVIDERS_MAX 64
 
-/* Guarded by OFPI_LOCK_PROVIDERS; never removed. An entry is called once: it sets variables that other threads read. */
+/*
+ * Guarded by OFPI_LOCK_PROVIDERS; never removed. Each entry function is called once, since it sets variables that other
+ * threads read.
+ */
 static struct {
     const struct ofp_provider *provider;
     ofp_provider_entry_fn *entry;
@@ -149,7 +152,7 @@ static int check_provider(const struct ofp_provider *provider, char *text, size_
     return 0;
 }
 
-/* With OFPI_LOCK_PROVIDERS. Returns its place, or a negated errno. */
+/* OFPI_LOCK_PROVIDERS is held. Returns the provider's index in the registry, or a negative errno. */
 static int add_provider(ofp_provider_entry_fn *entry, char *text, size_t text_size)
 {
     const struct ofp_provider *provider = entry(&ofpi_core);
@@ -183,7 +186,7 @@ int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **r
     if (place == registry_count)
         place = add_provider(entry, text, text_size);
     if (place >= 0)
-        /* Callers outside only pass it back. */
+        /* Callers pass the pointer back and do not write to it. */
         *result = (struct ofp_provider *)(uintptr_t)registry[place].provider;
     ofpi_process_lock_release(OFPI_LOCK_PROVIDERS);
     return place < 0 ? place : 0;
@@ -228,7 +231,7 @@ const char *ofp_provider_description(struct ofp_provider *provider) { return pro
 
 uint32_t ofp_provider_version(struct ofp_provider *provider) { return provider->version; }
 
-/* What the core adds to any transport. */
+/* Add the capabilities that the core emulates on any transport. */
 static void add_emulated(struct ofp_info *info)
 {
     uint64_t added = OFP_CAP_FENCE | OFP_CAP_ANY_INJECT | OFP_CAP_TRIGGER;
@@ -277,7 +280,7 @@ int ofp_provider_getinfo_as(struct ofp_provider *provider, const char *name, str
     return prepare_infos(provider, infos, provider->getinfo_as(name, infos, max, text, text_size), text, text_size);
 }
 
-/* The address is a text of a foreign library, in several parts: its last part may look like a port and be none. */
+/* Whether `node` is an address text of a foreign library. Its last part may look like a port and is none. */
 static bool is_foreign_name(const struct ofp_info *info, const char *node)
 {
     return info && info->offloads_matching && info->address_format == OFP_ADDRESS_OPAQUE && node && strchr(node, ':');

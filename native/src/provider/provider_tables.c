@@ -8,7 +8,7 @@
 
 #include "base/process_lock.h"
 
-/* Those that were completed; as many as there are tables of earlier minor versions. Guarded by OFPI_LOCK_TABLES, never freed. */
+/* Completed copies of tables of earlier minor versions, one for each. Guarded by OFPI_LOCK_TABLES, never freed. */
 struct completed {
     const void *given;
     struct completed *next;
@@ -32,7 +32,7 @@ static struct completed *create_complete_table(const void *table, size_t known, 
     return made;
 }
 
-/* The same copy each time. NULL: out of memory. */
+/* The completed copy of a table; the same copy in each call. NULL: out of memory. */
 static void *get_table_copy(const void *table, size_t known, size_t size)
 {
     struct completed *found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables of providers that were built with the header of an earlier minor version: a table is shorter there, and what it does
- * not have yet is NULL here. Any thread.
+ * Tables of providers that were built with the header of an earlier minor version: their shorter tables are completed
+ * with NULL entries. Any thread.
  */
 #ifndef OFPI_PROVIDER_TABLES_H
 #define OFPI_PROVIDER_TABLES_H

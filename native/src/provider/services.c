@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the core does for an endpoint: the table that providers reach through it. */
+/* The plain services of an endpoint: the table that a provider calls through endpoint->services. */
 #include "provider/services.h"
 
 #include "match/receive_context.h"
@@ -41,7 +41,7 @@ static bool needs_announcement(struct ofp_endpoint *endpoint)
     return ofpi_receive_context_is_announce_only(endpoint_of_base(endpoint)->receive_context);
 }
 
-/* An endpoint of one transport knows its peers by their addresses, whoever is there. */
+/* An endpoint over one transport finds its peers by address and ignores the identity. */
 static struct ofp_peer *find_peer_by_identity(struct ofp_endpoint *endpoint, const uint8_t *identity,
                                               bool connects_only, const void *address, size_t length)
 {
@@ -73,7 +73,7 @@ static void count_payload_move(struct ofp_receive *receive, enum ofp_moved how)
     statistics->messages_attached += how == OFP_MOVED_ATTACHED;
 }
 
-/* Handles of an endpoint of one transport say what its device says. */
+/* Over one transport a region handle contains the device's own key and offset. */
 static bool copy_remote_segment(struct ofp_peer *peer, const struct ofp_remote_segment *remote,
                                 struct ofp_remote_segment *there)
 {
