@@ -10,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Everything written before is visible to whoever reads this value with a load-acquire. */
+/* All writes before it are visible to a thread that reads this value with a load-acquire. */
 #define ofp_store_release(object, value) atomic_store_explicit((object), (value), memory_order_release)
 #define ofp_load_acquire(object) atomic_load_explicit((object), memory_order_acquire)
 /* No ordering: a hint, or a value that only one side writes and the same side reads. */
 #define ofp_load_relaxed(object) atomic_load_explicit((object), memory_order_relaxed)
 #define ofp_store_relaxed(object, value) atomic_store_explicit((object), (value), memory_order_relaxed)
-/* Take ownership of what the word guards: acquire on success. */
+/* Acquire ownership of the memory that the word guards: acquire order on success. */
 #define ofp_claim(object, expected, desired)                                                                           \
     atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_acquire, memory_order_relaxed)
 #define ofp_exchange(object, value) atomic_exchange_explicit((object), (value), memory_order_acq_rel)
-/* What others update too: either it is still `*expected` and becomes `desired`, or `*expected` becomes what it is. */
+/* Compare and exchange of a value that others update too. On failure `*expected` becomes the current value. */
 #define ofp_replace(object, expected, desired)                                                                         \
     atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_acq_rel, memory_order_acquire)
 #define ofp_fetch_add(object, value) atomic_fetch_add_explicit((object), (value), memory_order_acq_rel)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hooks: observers and injectors between an application and its transport. docs/explanation/layers.md tells the whole.
+ * Hooks: observers and injectors between an application and its transport. docs/explanation/layers.md describes the
+ * design.
  *
- * A hook outside the tree is a shared object that exports one function, `ofp_hook_entry`; nothing is linked. All entries are
- * called with the domain's lock held and must not block; each of them may be NULL. Many are called in the middle of something:
- * a hook never posts or cancels.
+ * A hook outside the tree is a shared object that exports one function, `ofp_hook_entry`; nothing is linked. All
+ * entries are called with the domain's lock held and must not block; each of them may be NULL. Many are called in the
+ * middle of something: a hook never posts or cancels.
  */
 #ifndef OFIPY_HOOK_H
 #define OFIPY_HOOK_H
@@ -30,13 +31,13 @@ struct ofp_hook_operation {
     uint64_t length;                /* bytes of local memory */
     uint64_t tag;
     struct ofp_peer *peer; /* to whom, or from whom; NULL: any source, or one that there is no peer of yet */
-    uint32_t index;        /* that it names: in the address vector, or OFP_PEER_ANY; OFP_PEER_UNKNOWN of type MSG */
+    uint32_t index;        /* address vector index of the operation, or OFP_PEER_ANY; OFP_PEER_UNKNOWN of type MSG */
     uint16_t code;         /* OFP_SEND … */
     bool posted;           /* no hook has failed it: transport or core have seen it */
     void *private;         /* `operation_size` bytes of the hook that is called, zeroed at first */
 };
 
-/* What `post` may ask for. Zeroed when it is called. */
+/* The result of `post` beside its return value. Zeroed before each call. */
 struct ofp_hook_verdict {
     uint64_t retry_at;       /* with -EAGAIN: not before this time (core->now) */
     char text[OFP_TEXT_MAX]; /* with an error: what the exception says */
@@ -56,15 +57,15 @@ struct ofp_hook {
     int (*open)(struct ofp_hook_endpoint *hook, char *text, size_t text_size);
     void (*close)(struct ofp_hook_endpoint *hook);
     /*
-     * Before an operation is posted. 0: go on. -EAGAIN: hold it back until verdict->retry_at, then it is posted without asking
-     * again; receives are not held back. Another error: it ends with that, is not posted, and hooks further away from the
-     * application are neither asked nor told. The second half of a receive, which claims or drops a message that was set
-     * aside, belongs to the first: nobody is asked.
+     * Before an operation is posted. 0: post it. -EAGAIN: delay it until verdict->retry_at, then it is posted without
+     * another call; receives are not delayed. Another error: the operation ends with it, is not posted, and hooks
+     * further away from the application are not called for it. A claim or discard of a set-aside message is the second
+     * half of its receive: no hook is called.
      */
     int (*post)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, struct ofp_hook_verdict *verdict);
     /* The core or the transport refused it in the call; no completion follows. */
     void (*refused)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, int error);
-    /* It has ended; with `more` one message of a multi-receive buffer that goes on. */
+    /* The operation has ended; with `more` one message of a multi-receive buffer that stays posted. */
     void (*completed)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
                       const struct ofp_completion *completion, bool more);
     /*
@@ -84,13 +85,16 @@ struct ofp_hook {
     /* The transport writes `length` bytes at `offset` of a receive's memory, which has receive->length. */
     void (*written)(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, uint64_t offset,
                     uint64_t length);
-    /* What it has gathered, as JSON: writes at most `size` bytes with the zero, answers how long the text is without. */
+    /*
+     * Write the hook's results as JSON, at most `size` bytes with the zero. Returns the length of the whole text
+     * without the zero.
+     */
     int64_t (*report)(struct ofp_hook_endpoint *hook, char *json, size_t size);
     /* The payload of a message that was announced is here; the receive completes next. */
     void (*moved)(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, enum ofp_moved how);
 };
 
-/* What hooks are given beside struct ofp_core. */
+/* The core's services for hooks, beside struct ofp_core. */
 struct ofp_hook_core {
     const struct ofp_core *core;
     /* Its options, by name: the text or number given, or the default. */
@@ -99,7 +103,9 @@ struct ofp_hook_core {
     double (*option_fraction)(const struct ofp_hook_endpoint *hook, const char *name);
     /* The hook's bytes of a peer. */
     void *(*peer_private)(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer);
-    /* From within `post`: take the way to a peer as soon as it is over. The first of several in one post. */
+    /*
+     * Within `post` only: disconnect a peer as soon as the post is over. Of several calls in one post the first counts.
+     */
     void (*peer_lose)(const struct ofp_hook_endpoint *hook, struct ofp_peer *peer, const char *text);
     /* A peer of this endpoint by its index; NULL: there is none. */
     struct ofp_peer *(*peer_at)(const struct ofp_hook_endpoint *hook, uint32_t index);

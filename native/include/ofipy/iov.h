@@ -28,7 +28,7 @@ static inline void ofp_memory_copy(void *to, const void *from, size_t length)
         memcpy(to, from, length);
 }
 
-/* What is left of a walk over a part. */
+/* The remainder of a walk over a part. */
 struct ofp_iov_walk {
     const struct iovec *iov;
     uint32_t count;

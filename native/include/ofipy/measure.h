@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the core costs without Python: loops over its public calls, for benchmarks. They are no part of the core. */
+/*
+ * Benchmark loops over the core's public calls, which measure the core's cost without Python. They are no part of the
+ * core.
+ */
 #ifndef OFP_MEASURE_H
 #define OFP_MEASURE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the core and a provider share: the objects that the core makes, with the provider's private part in each, and those that
- * travel between them. The rules of ofipy/provider.h hold for all of them.
+ * Objects that the core and a provider share: those that the core creates, with the provider's private part in each,
+ * and those that are passed between them. The rules of ofipy/provider.h apply to all of them.
  */
 #ifndef OFIPY_OBJECTS_H
 #define OFIPY_OBJECTS_H
@@ -40,7 +40,8 @@ struct ofp_domain {
 
 struct ofp_endpoint {
     const struct ofp_endpoint_ops *ops;
-    const struct ofp_services *services; /* what the core does for it; called by the functions of ofipy/services.h */
+    const struct ofp_services
+        *services; /* the core's services for this endpoint; call them by the functions of ofipy/services.h */
     struct ofp_domain *domain;
     void *private;
     uint32_t id;        /* unique in the domain, never reused while the domain is open; not 0 */
@@ -100,10 +101,10 @@ struct ofp_peer {
 /* The most providers that endpoints of one application's domain may use together. */
 #define OFP_DEVICE_LIMIT 4
 
-/* What a memory region is to one provider. */
+/* One provider's view of a memory region. */
 struct ofp_region_device {
     uint64_t key;         /* remote key; 0 where no remote access was asked */
-    uint64_t remote_base; /* what a peer adds to its offset; 0 unless the transport addresses by something else */
+    uint64_t remote_base; /* added to a peer's offset; 0 for transports that address a region from 0 */
     uint64_t provider_data[2];
 };
 
@@ -195,19 +196,19 @@ struct ofp_message {
     uint64_t spare[2];
 };
 
-/* Which bound message_begin holds a message to that no receive wants yet. */
+/* The bound against which message_begin counts an unexpected message. */
 enum ofp_room {
-    OFP_ROOM_UNEXPECTED, /* that on unexpected payload */
+    OFP_ROOM_UNEXPECTED, /* the bound on unexpected payload */
     OFP_ROOM_PROMISED,   /* none: the sender was granted the room before */
     /*
-     * That on announcements, for a message of at most OFP_SHORT_MESSAGE bytes that message_arrived has refused and that cannot go
-     * back to its sender. A longer one is held to the first bound.
+     * The bound on announcements, for a message of at most OFP_SHORT_MESSAGE bytes that message_arrived has refused and
+     * that cannot be returned to its sender. A longer message is limited by the first bound.
      */
     OFP_ROOM_ANNOUNCED,
 };
 #define OFP_SHORT_MESSAGE 128
 
-/* By which way the payload of an announced message comes. In the order of preference where nothing is known of their speed. */
+/* Copy method of an announced message's payload, in order of preference while their speeds are unknown. */
 enum ofp_moved {
     OFP_MOVED_MAPPED,    /* copied out of memory of its sender that is mapped */
     OFP_MOVED_PIPELINED, /* in pieces, copied by its sender into shared memory and by the receiver out of it */
@@ -223,7 +224,7 @@ struct ofp_receive {
     struct ofp_list node;          /* core: among the receives under way */
     uint64_t id;                   /* find it again with receive_find. Never 0 */
     struct ofp_endpoint *endpoint; /* where the message arrived */
-    struct ofp_message message;    /* what it matched */
+    struct ofp_message message;    /* the matched message */
     const struct iovec *iov;       /* the user's memory */
     /* The region of each iov entry; NULL entries for OFP_REGION_PROCESS. NULL: memory in which the core keeps the message. */
     struct ofp_region *const *regions;

@@ -63,7 +63,7 @@ const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_
 
 /* The sentence behind a provider_error from OFP_REASON on. 1: it is in `text`; 0: there is none, or it was forgotten. */
 int ofp_reason(int provider_error, char *text, size_t text_size);
-/* Such a number, of why the last call of this thread that answered -ENOMEM did so; 0: nobody said. Only once. */
+/* Reason number of this thread's last call that returned -ENOMEM; 0: none. Reading it clears it. */
 int ofp_explained(void);
 /* English text of an errno or OFP_E… value, either sign. */
 const char *ofp_strerror(int error);
@@ -80,10 +80,10 @@ struct ofp_param_info {
     const char *type;
     const char *default_value;
     const char *help;
-    const char *range;   /* what may be asked for: "1 to 16m", "yes or no"; empty: any text */
+    const char *range;   /* allowed values: "1 to 16m", "yes or no"; empty: any text */
     const char *value;   /* in force now */
     const char *source;  /* "default", "file" or "environment" */
-    const char *refused; /* what the environment says and cannot mean, so that the default holds; NULL: nothing */
+    const char *refused; /* invalid value of the environment, in place of which the default applies; NULL: none */
 };
 int ofp_param_count(void);
 int ofp_param_get(int index, struct ofp_param_info *info);
@@ -118,8 +118,8 @@ int ofp_hooks_check(const char *list, char *text, size_t text_size);
 /* How many operations hooks have seen in this process. */
 uint64_t ofp_hooks_operations(void);
 /*
- * What a hook of an endpoint has gathered, as JSON: writes at most `size` bytes with the zero, returns the length of the whole
- * text. `name`: the first of that name. -ENOENT: the endpoint has none, -EOPNOTSUPP: it gathers nothing.
+ * Results of an endpoint's hook, as JSON: writes at most `size` bytes with the zero, returns the length of the whole
+ * text. The first hook with this `name` counts. -ENOENT: the endpoint has none, -EOPNOTSUPP: the hook has no results.
  */
 int64_t ofp_endpoint_hook_report(struct ofp_endpoint *endpoint, const char *name, char *json, size_t size);
 
@@ -133,7 +133,7 @@ struct ofp_domain_attr {
 };
 int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
                     struct ofp_domain **domain, char *text, size_t text_size);
-/* What it was opened with; a provider may have put right what shows only then. Valid while the domain is open. */
+/* The domain's info, with the changes of the provider's `open`. Valid while the domain is open. */
 const struct ofp_info *ofp_domain_info(const struct ofp_domain *domain);
 /* -EBUSY while it has children. Free them first. */
 int ofp_domain_close(struct ofp_domain *domain);
@@ -168,15 +168,15 @@ struct ofp_region_attr {
     /* Count what peers read and write in it, atomics too (fi_mr_bind); NULL: not counted. */
     struct ofp_counter *remote_read, *remote_write;
 };
-/* What a region turned out to be. Peers reach byte n of it by `key` and the offset `remote_base` + n. */
+/* A registered region. Peers access its byte n by `key` and the offset `remote_base` + n. */
 struct ofp_region_handle {
     void *base;
     uint64_t length; /* bytes; whole pages when allocated */
     uint64_t key;    /* 0 without remote access */
     uint64_t remote_base;
-    uint32_t id; /* what records call it */
+    uint32_t id; /* its id in operation records */
     uint32_t access;
-    bool has_ways; /* it is reached in several, which may have names of their own for it: ofp_region_ways */
+    bool has_ways; /* peers access it over several lanes, which may have their own keys: ofp_region_ways */
 };
 /* -OFP_ENOKEY: the key that was asked for is in use, or the transport makes its own. -EINVAL: a counter of another domain. */
 int ofp_region_register(struct ofp_domain *domain, const struct ofp_region_attr *attr,
@@ -363,7 +363,7 @@ struct ofp_endpoint_attr {
  */
 int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **endpoint,
                       char *text, size_t text_size);
-/* What is in flight ends as ECANCELED. Takes at most `timeout`. -EBUSY while it has aliases. */
+/* Operations in flight end as ECANCELED. Blocks for at most `timeout`. -EBUSY while the endpoint has aliases. */
 int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout);
 int ofp_endpoint_retire(struct ofp_endpoint *endpoint, int64_t timeout);
 void ofp_endpoint_free(struct ofp_endpoint *endpoint);
@@ -386,8 +386,7 @@ int ofp_endpoint_drain(struct ofp_endpoint *endpoint);
 struct ofp_unsent {
     uint64_t count;
     uint64_t operations; /* a bit 1 << enum ofp_operation_code for each kind among them */
-    uint64_t
-        peers; /* that ofp_endpoint_unsent_peer names; of an endpoint that is not retired those of failed operations */
+    uint64_t peers;      /* peers for ofp_endpoint_unsent_peer; before retiring only those of failed operations */
 };
 /*
  * Those that failed since ofp_endpoint_linger, and those that are here now; after ofp_endpoint_retire all that it ended. -ENOLCK:

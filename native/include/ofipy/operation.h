@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each operation is. Whoever wants to know a thing of that kind asks this table: codes are only ever appended, so their
- * order means nothing.
+ * Table of the operations' properties. Use it in place of comparing codes: codes are only appended, so their order has
+ * no meaning.
  */
 #ifndef OFIPY_OPERATION_H
 #define OFIPY_OPERATION_H
@@ -16,8 +16,8 @@ enum ofp_channel {
 };
 
 /* Traits of an operation. */
-#define OFP_RECEIVES 0x1 /* it is a receive */
-#define OFP_REMOTE 0x2   /* it is about memory of the peer; neither this nor OFP_RECEIVES: it sends a message */
+#define OFP_RECEIVES 0x1 /* a receive */
+#define OFP_REMOTE 0x2   /* accesses memory of the peer; neither this nor OFP_RECEIVES: a send */
 #define OFP_ATOMIC_KIND 0x4
 #define OFP_READS 0x8     /* with OFP_REMOTE: what is there comes back, into memory that must stay */
 #define OFP_COMPARES 0x10 /* has a third operand */
@@ -92,7 +92,7 @@ static inline bool ofp_operation_is(uint32_t code, uint32_t traits)
     return (ofp_operation_row(code)->traits & traits) != 0;
 }
 
-/* What the peer's region must grant. An atomic that only reads writes nothing. */
+/* Access rights that the peer's region must grant. OFP_ATOMIC_READ needs no right to write. */
 static inline uint32_t ofp_operation_remote_access(uint32_t code, uint32_t atomic_op)
 {
     const struct ofp_operation_row *row = ofp_operation_row(code);

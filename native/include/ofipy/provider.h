@@ -96,14 +96,14 @@ struct ofp_domain_ops {
     void (*region_disowned)(struct ofp_domain *domain, struct ofp_region *region);
 };
 
-/* What two addresses are to each other that share a part. */
+/* Relation of two addresses that share a part. */
 enum ofp_address_relation {
     OFP_ADDRESS_OTHER, /* of different endpoints */
     OFP_ADDRESS_SAME,
     OFP_ADDRESS_BETTER /* the same, and the one that is given now tells as much, or more */
 };
 
-/* What `post` answers. */
+/* Results of `post`. */
 #define OFP_POST_DONE 1    /* finished in the call: the buffer is reusable, the core completes the operation */
 #define OFP_POST_PENDING 0 /* taken with transfer_retain; transfer_complete follows */
 
@@ -145,8 +145,8 @@ struct ofp_endpoint_ops {
      */
     int (*connect)(struct ofp_peer *peer, char *text, size_t text_size);
     /*
-     * Type MSG, mandatory there: say yes to the request that the endpoint was opened from, with private data. Called once, in
-     * state CONNECTING; ends in peer_up when data may be sent, now or later, or in peer_lost, as `connect` does.
+     * Type MSG, mandatory there: accept the request that the endpoint was opened from, with private data. Called once,
+     * in state CONNECTING; ends in peer_up when data may be sent, now or later, or in peer_lost, as `connect` does.
      */
     int (*accept)(struct ofp_peer *peer, const void *data, size_t length);
     /*
@@ -247,8 +247,8 @@ struct ofp_passive_ops {
      */
     int (*listen)(struct ofp_passive *passive, uint32_t backlog);
     /*
-     * Say no to a request that core->connection_requested took: the other side's connection is lost with ECONNREFUSED and
-     * these data. The request is gone afterwards, whatever this returns.
+     * Reject a request that core->connection_requested accepted: the other side's connection is lost with ECONNREFUSED
+     * and these data. The request is gone afterwards, whatever this returns.
      */
     int (*reject)(struct ofp_passive *passive, uint64_t request, const void *data, size_t length);
     /*

@@ -21,10 +21,10 @@ static inline uint64_t ofp_sender_check(uint64_t who)
     return (check ? check : 0x6f66) << OFP_SENDER_BITS;
 }
 
-/* `who`: not 0, at most 48 bits. */
+/* The name of sender `who`, which is not 0 and has at most 48 bits. */
 static inline uint64_t ofp_sender_name(uint64_t who) { return ofp_sender_check(who) | who; }
 
-/* Who is named; 0: it is no name. */
+/* The sender of a name; 0: the number is no name. */
 static inline uint64_t ofp_sender_of(uint64_t name)
 {
     uint64_t who = name & ((1ull << OFP_SENDER_BITS) - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a provider asks of the core for one endpoint. The table is the endpoint's own, so that hooks, or an endpoint that is
- * made of others, may stand behind it; providers call the functions here, which find it.
+ * The core's services for one endpoint. Each endpoint has its own table, so that hooks, or an endpoint over several
+ * lanes, can replace entries. Providers call the inline functions of this file, which find the table.
  */
 #ifndef OFIPY_SERVICES_H
 #define OFIPY_SERVICES_H
@@ -13,16 +13,19 @@ struct ofp_services {
 
     /* Peers. `peer_by_address` finds the entry or makes one (auto_insert); NULL: unknown and not to be inserted, or -ENOMEM. */
     struct ofp_peer *(*peer_by_address)(struct ofp_endpoint *endpoint, const void *address, size_t length);
-    void (*peer_connecting)(struct ofp_peer *peer); /* it contacted us first */
+    void (*peer_connecting)(struct ofp_peer *peer); /* the peer connects to this side */
     void (*peer_up)(struct ofp_peer *peer);         /* operations kept for it are posted from the next progress on */
     /*
-     * The way to the peer is gone. `error`: what its operations end with (ECONNREFUSED, ETIMEDOUT, OFP_EPEERLOST …);
-     * `process_gone`: its process is known dead or replaced, so receives directed at it end too. `text`, which
-     * may be NULL, is what the exceptions of its operations say: what happened; what to do. Calls peer_down.
+     * The connection to the peer is lost. `error`: what its operations end with (ECONNREFUSED, ETIMEDOUT, OFP_EPEERLOST
+     * …); `process_gone`: its process is known dead or replaced, so receives directed at it end too. `text`, which may
+     * be NULL, is what the exceptions of its operations say: what happened; what to do. Calls peer_down.
      */
     void (*peer_lost)(struct ofp_peer *peer, int error, bool process_gone, const char *text);
 
-    /* What the other side said when it accepted or rejected; before peer_up or peer_lost. Beyond OFP_EVENT_DATA_MAX it is cut. */
+    /*
+     * Private data of the other side's accept or reject; call it before peer_up or peer_lost. Data beyond
+     * OFP_EVENT_DATA_MAX is cut off.
+     */
     void (*connection_answered)(struct ofp_peer *peer, const void *data, size_t length);
 
     /* Keep an operation beyond `post`: a copy with memory of its own. NULL: out of memory (answer -EAGAIN). */
@@ -92,14 +95,14 @@ struct ofp_services {
     void (*flush_later)(struct ofp_endpoint *endpoint);
 
     /*
-     * Who contacts us has said which endpoint it is, and whether it can be connected to: as peer_by_address, but the same identity
-     * is the same peer wherever it calls from.
+     * A caller has stated its identity, and whether it accepts connections: as peer_by_address, but the same identity
+     * is the same peer at any address.
      */
     struct ofp_peer *(*peer_by_identity)(struct ofp_endpoint *endpoint, const uint8_t *identity, bool connects_only,
                                          const void *address, size_t length);
     /*
-     * Who answers where `connect` called has said which endpoint it is; before peer_up. -ECONNREFUSED with a text: another
-     * one than is meant, and the provider loses the peer with both.
+     * The endpoint that answers `connect` has stated its identity; call it before peer_up. -ECONNREFUSED with a text:
+     * it is another endpoint than expected, and the provider calls peer_lost with both.
      */
     int (*peer_identified)(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size);
 
@@ -125,12 +128,12 @@ struct ofp_services {
     void (*look_soon)(struct ofp_endpoint *endpoint);
 
     /*
-     * State CONNECTING: nobody is at the peer's address. Where somebody is expected there, `connect` is called again after a
-     * pause, until OFIPY_CONNECT_TIMEOUT; otherwise as peer_lost with ECONNREFUSED. Calls peer_down in either case. Who has
-     * answered, and said no, is there: peer_lost. `text` as of peer_lost.
+     * State CONNECTING: nothing listens at the peer's address. If a process is expected there, `connect` is called
+     * again after a pause, until OFIPY_CONNECT_TIMEOUT; otherwise as peer_lost with ECONNREFUSED. Calls peer_down in
+     * either case. For a peer that has rejected the connection call peer_lost instead. `text` as of peer_lost.
      */
     void (*peer_absent)(struct ofp_peer *peer, const char *text);
-    /* Before receive_complete: by which way a payload has come that was announced and then moved; counted, and told to hooks. */
+    /* Call it before receive_complete: the copy method of an announced payload, for statistics and hooks. */
     void (*payload_moved)(struct ofp_receive *receive, enum ofp_moved how);
 };
 

@@ -34,7 +34,7 @@
 #define OFP_EPEERLEFT 519     /* the peer's process has left the job, in order */
 #define OFP_EPEERDIED 520     /* the peer's process has left the job by dying */
 
-/* What an operation record asks for. */
+/* Codes of operations. */
 enum ofp_operation_code {
     OFP_SEND = 1,
     OFP_RECV = 2,
@@ -50,7 +50,7 @@ enum ofp_operation_code {
     OFP_INTERNAL_RECV = 11
 };
 
-/* What an atomic operation does to its target (fi_atomic(3)). The numbers are those of libfabric's `enum fi_op`. */
+/* Functions of atomic operations (fi_atomic(3)). The numbers are those of libfabric's `enum fi_op`. */
 enum ofp_atomic_op {
     OFP_ATOMIC_MIN = 0,
     OFP_ATOMIC_MAX = 1,
@@ -253,7 +253,7 @@ struct ofp_completion {
     int32_t provider_error;
 };
 
-/* What happened. Endpoints of type MSG write the kinds of connections in place of those of peers. */
+/* Kinds of events. Endpoints of type MSG write the kinds for connections in place of those for peers. */
 enum ofp_event_kind {
     OFP_EVENT_USER = 0,      /* written by the program */
     OFP_EVENT_PEER_UP = 1,   /* `peer` can be reached */
@@ -279,7 +279,7 @@ struct ofp_event {
 };
 #define OFP_EVENT_DATA_MAX 512
 
-/* What a provider can do, one per kind of endpoint and device (fi_getinfo(3)). Sizes in bytes. */
+/* Features and limits of a provider, one for each kind of endpoint and device (fi_getinfo(3)). Sizes in bytes. */
 struct ofp_info {
     char provider[32];
     char fabric[64];

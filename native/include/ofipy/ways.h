@@ -20,8 +20,8 @@ int ofp_peer_way(struct ofp_endpoint *endpoint, uint32_t peer, char *name, size_
 /* Enough for `ofp_region_ways`. */
 #define OFP_REGION_WAYS_MAX 256
 /*
- * What devices call a region beside its key: to travel with that, for `ofp_remote_ways_learn`. *length in: room, out: bytes written, 0
- * where no device has a name of its own.
+ * The devices' own keys of a region: send them with its key, for `ofp_remote_ways_learn`. *length in: room, out: bytes
+ * written, 0 if no device has its own key.
  */
 int ofp_region_ways(struct ofp_domain *domain, uint32_t region, void *ways, size_t *length);
 /*
