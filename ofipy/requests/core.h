@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ofipy/check.h"
 #include "ofipy/request.h"
 
 /* The core's functions that are called here: result, name, parameters. */

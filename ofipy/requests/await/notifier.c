@@ -98,6 +98,7 @@ int64_t notifier_collect(struct notifier *notifier, bool progress)
         count = read_handles(notifier, handles, progress && !total);
         if (count < 0)
             return count;
+        OFP_CHECK(count <= HANDLES_PER_READ);
         for (int64_t i = 0; i < count; i++)
             if (handle_reported_request(notifier, handles[i]) != 0)
                 return INT64_MIN;

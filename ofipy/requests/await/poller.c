@@ -97,6 +97,7 @@ struct source *poller_waiter_add(struct poller *poller, struct request *request)
         return NULL;
     source->waiting++;
     poller->wake.waiting++;
+    OFP_CHECK(source->waiting <= poller->wake.waiting);
     poller->wake.had_event = 1;
     if (!poller->wake.is_scheduled && !poller->wake.is_turning && needs_loop_turn(poller, source->notifier))
         wake_queue_schedule(&poller->wake);
@@ -112,6 +113,7 @@ void poller_sources_free(struct poller *poller, bool all)
             place = &source->next;
             continue;
         }
+        OFP_CHECK(!source->waiting);
         *place = source->next;
         Py_DECREF((PyObject *)source->notifier);
         PyMem_Free(source);

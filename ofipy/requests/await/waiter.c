@@ -22,6 +22,7 @@ static void remove_waiter(struct request *request, struct waiter *waiter)
 
 static void register_waiter(struct waiter *waiter, struct source *source)
 {
+    OFP_CHECK(!waiter->is_registered && !waiter->base.waiting);
     waiter->base.waiting = &source->waiting;
     Py_INCREF((PyObject *)source->notifier);
     waiter->notifier = source->notifier;
@@ -36,6 +37,7 @@ void waiter_end(struct waiter *waiter)
 
     if (!waiter->is_registered)
         return;
+    OFP_CHECK(request->waiter_count > 0);
     waiter->is_registered = 0;
     if (waiter->base.waiting)
         remove_waiter(request, waiter);
@@ -102,6 +104,7 @@ PySendResult waiter_resume(struct waiter *waiter, PyObject **result)
     if (state == NOT_YET)
         state = start_waiter(waiter);
     if (state == NOT_YET) {
+        OFP_CHECK(waiter->is_registered && (waiter->base.waiting || waiter->base.is_woken));
         waiter->is_blocking = 1;
         Py_INCREF((PyObject *)waiter);
         *result = (PyObject *)waiter;

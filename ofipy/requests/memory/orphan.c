@@ -13,6 +13,7 @@
 
 static void append_orphan(struct orphan_owner *orphans, struct orphan *orphan)
 {
+    OFP_CHECK(orphan->handle > 0);
     orphan->next = NULL;
     if (!orphans->first)
         orphans->end = &orphans->first;
@@ -25,6 +26,7 @@ static struct orphan *pop_orphan(struct orphan_owner *orphans)
 {
     struct orphan *orphan = orphans->first;
 
+    OFP_CHECK(orphans->count > 0);
     orphans->first = orphan->next;
     orphans->count--;
     return orphan;
@@ -96,6 +98,7 @@ static void free_all_orphans(struct orphan_owner *orphans)
         else
             PyMem_Free(orphan);
     }
+    OFP_CHECK(orphans->count == 0);
 }
 
 void orphan_owner_close(struct orphan_owner *orphans, struct orphan_owner *successor)
@@ -104,6 +107,7 @@ void orphan_owner_close(struct orphan_owner *orphans, struct orphan_owner *succe
         free_all_orphans(orphans);
         return;
     }
+    OFP_CHECK(successor != orphans);
     replace_object(&orphans->successor, (PyObject *)successor);
     while (orphans->first)
         append_orphan(successor, pop_orphan(orphans));

@@ -26,6 +26,7 @@ int request_claim(struct request *request)
         return request_end(request, ENOMEM);
     }
     request->buffer.owner = payload;
+    OFP_CHECK(request->kind == MESSAGE && !request->has_result);
     /* GIL: set before the release, so that no second thread claims the message too. */
     request->is_claimed = 1;
     address = (uint64_t)(uintptr_t)PyByteArray_AsString(payload);
@@ -33,6 +34,7 @@ int request_claim(struct request *request)
     Py_END_ALLOW_THREADS
         /* GIL: another thread may have completed the request during the release. */
         if (request->has_result) return FINISHED;
+    OFP_CHECK(request->is_claimed && request->handle == handle);
     if (result == 0)
         return NOT_YET;
     if (result == 1)
@@ -70,6 +72,7 @@ int request_delivered_set(PyObject *self, PyObject *value, void *Py_UNUSED(closu
     request->is_delivered = value == Py_True;
     if (!request->is_claimed || !request->has_result || !request->is_delivered)
         return 0;
+    OFP_CHECK(request->kind == MESSAGE && handle);
     /* GIL: cleared before the release, so that no second thread accepts the message too. */
     request->handle = 0;
     request->is_claimed = 0;

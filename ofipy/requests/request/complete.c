@@ -16,6 +16,8 @@ struct request *request_allocate(PyTypeObject *type)
 void request_operation_attach(struct request *request, struct orphan_owner *orphans, PyObject *endpoint,
                               ofp_request_t handle, const struct ofp_operation *op, struct buffer_reference *reference)
 {
+    OFP_CHECK(handle > 0);
+    OFP_CHECK(!request->handle && !request->has_result);
     replace_object(&request->orphans, (PyObject *)orphans);
     replace_object(&request->endpoint, endpoint);
     request->handle = handle;
@@ -31,6 +33,7 @@ void request_operation_abandon(struct request *request)
     bool cancel = request->kind == MESSAGE || (receives && !request->is_delivered);
     ofp_request_t handle = request->handle;
 
+    OFP_CHECK(request_has_operation(request));
     /* Before the buffer is released: that runs code of the program, which must not find the handle any more. */
     request->handle = 0;
     request->is_claimed = 0;
@@ -58,6 +61,7 @@ void request_waiter_stop(struct request_waiter *waiter)
 {
     if (!waiter->waiting)
         return;
+    OFP_CHECK(*waiter->waiting > 0 && waiter->queue->waiting > 0);
     --*waiter->waiting;
     waiter->queue->waiting--;
     waiter->waiting = NULL;
@@ -112,6 +116,7 @@ void request_waiters_wake(struct request *request)
 
 int request_complete(struct request *request)
 {
+    OFP_CHECK(!request->is_claimed || (request->kind == MESSAGE && request->handle));
     request->has_result = 1;
     /* A received message still belongs to the core, in this memory, until the program has it: request_delivered_set(). */
     if (request->kind != PREPARED && !(request->is_claimed && !request->completion.error)) {

@@ -21,6 +21,7 @@ static int handle_core_answer(struct request *request, int result, const struct 
 {
     switch (result) {
     case 1:
+        OFP_CHECK(request->kind == PREPARED || (request->handle && !request->has_result));
         if (request->kind == MANY)
             return request_row_append(request, row);
         if (request->kind == MESSAGE && request->completion.flags & OFP_COMPLETED_CLAIM && !request->completion.error)

@@ -77,6 +77,7 @@ static struct request *pop_spare_request(struct poster *poster, PyObject *type)
 static PyObject *complete_finished_post(struct poster *poster, struct request *request, PyObject *type,
                                         const struct ofp_operation *op, struct buffer_reference *reference)
 {
+    OFP_CHECK(!request->handle && !request->has_result);
     buffer_reference_release(reference);
     if (type == submit_python.FetchRequest) {
         request->op = op->op;

@@ -35,6 +35,7 @@ static int start_first_requests(PyObject *const *requests, Py_ssize_t count, int
             handles, (uint64_t)count, timeout < -1 ? OFP_START_BEYOND : 0, timeout < -1 ? 0 : timeout);
         Py_END_ALLOW_THREADS
     }
+    OFP_CHECK(result <= count);
     for (int i = 0; i < result; i++)
         ((struct request *)requests[i])->has_result = 0;
     return result;
