@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int describe_failure(int error, const char *path, const char *what, char *text, size_t text_size)
+static int describe_key_failure(int error, const char *path, const char *what, char *text, size_t text_size)
 {
     snprintf(text, text_size, "%s: %s", path, what);
     return -error;
@@ -26,13 +26,13 @@ static int check_key_file(int fd, const char *path, char *text, size_t text_size
     struct stat status;
 
     if (fstat(fd, &status) != 0)
-        return describe_failure(errno, path, strerror(errno), text, text_size);
+        return describe_key_failure(errno, path, strerror(errno), text, text_size);
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
-        return describe_failure(EACCES, path, "it is not a file of this user: remove it", text, text_size);
+        return describe_key_failure(EACCES, path, "it is not a file of this user: remove it", text, text_size);
     if (status.st_mode & 077)
-        return describe_failure(EACCES, path,
-                                "others may read or write it, so it proves nothing: remove it, and end all programs",
-                                text, text_size);
+        return describe_key_failure(
+            EACCES, path, "others may read or write it, so it proves nothing: remove it, and end all programs", text,
+            text_size);
     return 0;
 }
 
@@ -43,10 +43,10 @@ static int read_key(const char *path, uint8_t *key, char *text, size_t text_size
     uint8_t more;
 
     if (fd < 0)
-        return errno == ENOENT ? -ENOENT : describe_failure(errno, path, strerror(errno), text, text_size);
+        return errno == ENOENT ? -ENOENT : describe_key_failure(errno, path, strerror(errno), text, text_size);
     result = check_key_file(fd, path, text, text_size);
     if (!result && (read(fd, key, OFP_KEY_SIZE) != OFP_KEY_SIZE || read(fd, &more, 1) != 0))
-        result = describe_failure(EINVAL, path, "it is no key of 32 bytes: remove it", text, text_size);
+        result = describe_key_failure(EINVAL, path, "it is no key of 32 bytes: remove it", text, text_size);
     close(fd);
     return result;
 }
@@ -58,9 +58,9 @@ static int write_random_key(int fd, const char *path, char *text, size_t text_si
     uint8_t key[OFP_KEY_SIZE];
 
     if (getrandom(key, sizeof(key), 0) != sizeof(key))
-        return describe_failure(EIO, path, "there are no random numbers for a key", text, text_size);
+        return describe_key_failure(EIO, path, "there are no random numbers for a key", text, text_size);
     if (write(fd, key, sizeof(key)) != sizeof(key))
-        return describe_failure(errno ? errno : EIO, path, strerror(errno), text, text_size);
+        return describe_key_failure(errno ? errno : EIO, path, strerror(errno), text, text_size);
     return 0;
 }
 
@@ -74,13 +74,13 @@ static int create_key(const char *path, char *text, size_t text_size)
     int fd, result;
 
     if ((size_t)snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= sizeof(draft))
-        return describe_failure(ENAMETOOLONG, path, strerror(ENAMETOOLONG), text, text_size);
+        return describe_key_failure(ENAMETOOLONG, path, strerror(ENAMETOOLONG), text, text_size);
     fd = mkostemp(draft, O_CLOEXEC); /* mode 0600, O_EXCL */
     if (fd < 0)
-        return describe_failure(errno, path, strerror(errno), text, text_size);
+        return describe_key_failure(errno, path, strerror(errno), text, text_size);
     result = write_random_key(fd, path, text, text_size);
     if (!result && link(draft, path) != 0 && errno != EEXIST)
-        result = describe_failure(errno, path, strerror(errno), text, text_size);
+        result = describe_key_failure(errno, path, strerror(errno), text, text_size);
     close(fd);
     unlink(draft);
     return result;
@@ -95,7 +95,7 @@ int link_key_file_read(const char *path, uint8_t key[OFP_KEY_SIZE], char *text, 
     result = create_key(path, text, text_size);
     if (!result)
         result = read_key(path, key, text, text_size);
-    return result == -ENOENT ? describe_failure(ENOENT, path, strerror(ENOENT), text, text_size) : result;
+    return result == -ENOENT ? describe_key_failure(ENOENT, path, strerror(ENOENT), text, text_size) : result;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- where */
@@ -119,7 +119,7 @@ static int create_folders(char *path, size_t given, char *text, size_t text_size
 
         *slash = 0;
         result = mkdir(path, 0700) != 0 && errno != EEXIST
-                     ? describe_failure(errno, path, strerror(errno), text, text_size)
+                     ? describe_key_failure(errno, path, strerror(errno), text, text_size)
                      : 0;
         *slash = '/';
         if (result)
@@ -139,10 +139,10 @@ int link_user_key_read(uint8_t key[OFP_KEY_SIZE], char *text, size_t text_size)
         rest = "/.local/state/ofipy/key";
     }
     if (!given)
-        return describe_failure(ENOENT, "ofipy/key", "neither XDG_RUNTIME_DIR nor HOME says where it is to be", text,
-                                text_size);
+        return describe_key_failure(ENOENT, "ofipy/key", "neither XDG_RUNTIME_DIR nor HOME says where it is to be",
+                                    text, text_size);
     if ((size_t)snprintf(path, sizeof(path), "%s%s", given, rest) >= sizeof(path))
-        return describe_failure(ENAMETOOLONG, given, strerror(ENAMETOOLONG), text, text_size);
+        return describe_key_failure(ENAMETOOLONG, given, strerror(ENAMETOOLONG), text, text_size);
     result = create_folders(path, strlen(given), text, text_size);
     return result ? result : link_key_file_read(path, key, text, text_size);
 }

@@ -133,7 +133,7 @@ static int handle_completion(struct ofp_measure_pipeline *pipeline, const struct
     return handle_group(pipeline, (uint32_t)row->context);
 }
 
-static int read_completions(struct ofp_measure_pipeline *pipeline)
+static int read_pipeline_completions(struct ofp_measure_pipeline *pipeline)
 {
     struct ofp_completion rows[ROWS];
     bool expired;
@@ -176,7 +176,7 @@ static int run_piece(struct ofp_measure_pipeline *pipeline)
         for (uint32_t i = 0; attr->operations && i < attr->count && !result; i++)
             result = post_flow(pipeline, i);
         if (!result)
-            result = read_completions(pipeline);
+            result = read_pipeline_completions(pipeline);
         if (!result && pipeline->open && is_piece_over(pipeline, begun))
             result = -EINTR;
     }

@@ -86,7 +86,8 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
 };
 const uint32_t ofpi_meet_rows = sizeof(ofpi_meet_table) / sizeof(ofpi_meet_table[0]);
 
-struct ofpi_meet_decision ofpi_meet_decide(enum ofpi_meet_state state, enum ofpi_meet_event event, unsigned facts)
+struct ofpi_meet_decision ofpi_meet_decision_find(enum ofpi_meet_state state, enum ofpi_meet_event event,
+                                                  unsigned facts)
 {
     for (uint32_t i = 0; i < ofpi_meet_rows; i++) {
         const struct ofpi_meet_row *row = &ofpi_meet_table[i];

@@ -40,11 +40,11 @@ enum ofpi_meet_event {
 
 /* Bits: facts that are known at the event. */
 enum ofpi_meet_fact {
-    OFPI_MEET_OURS_WINS = 1, /* REQUEST: our request wins over the crossing one; ofpi_meet_crossing */
+    OFPI_MEET_OURS_WINS = 1, /* REQUEST: our request wins over the crossing one; ofpi_meet_winner_compute */
     OFPI_MEET_RENEWED = 2,   /* REQUEST: from another incarnation than the one that we are connected to */
     OFPI_MEET_OPENED = 4,    /* REQUEST: this side requested the connection, so the request may have crossed it */
     OFPI_MEET_UNREAD = 8,    /* data of the connection is unread, and will be read */
-    OFPI_MEET_LATE = 16,     /* the deadline has passed; ofpi_backoff_lateness */
+    OFPI_MEET_LATE = 16,     /* the deadline has passed; ofpi_backoff_check_deadline */
     OFPI_MEET_WANTED = 32    /* operations wait for a connection */
 };
 
@@ -76,12 +76,13 @@ struct ofpi_meet_decision {
     uint16_t acts;
     uint32_t row; /* ofpi_meet_rows: no row fits, and nothing changes */
 };
-struct ofpi_meet_decision ofpi_meet_decide(enum ofpi_meet_state state, enum ofpi_meet_event event, unsigned facts);
+struct ofpi_meet_decision ofpi_meet_decision_find(enum ofpi_meet_state state, enum ofpi_meet_event event,
+                                                  unsigned facts);
 
 /* Decide on an event and enter the next state. Returns the acts. */
-static inline unsigned ofpi_meet_event(uint8_t *state, enum ofpi_meet_event event, unsigned facts)
+static inline unsigned ofpi_meet_state_advance(uint8_t *state, enum ofpi_meet_event event, unsigned facts)
 {
-    struct ofpi_meet_decision decision = ofpi_meet_decide((enum ofpi_meet_state) * state, event, facts);
+    struct ofpi_meet_decision decision = ofpi_meet_decision_find((enum ofpi_meet_state) * state, event, facts);
 
     *state = decision.next;
     return decision.acts;
@@ -93,7 +94,7 @@ static inline unsigned ofpi_meet_event(uint8_t *state, enum ofpi_meet_event even
 enum ofpi_meet_winner { OFPI_MEET_LARGER_WINS, OFPI_MEET_SMALLER_WINS };
 
 /* The fact for crossing requests. `order`: memcmp of the peer's address and ours, which differ. */
-static inline unsigned ofpi_meet_crossing(enum ofpi_meet_winner winner, int order)
+static inline unsigned ofpi_meet_winner_compute(enum ofpi_meet_winner winner, int order)
 {
     return (winner == OFPI_MEET_LARGER_WINS) == (order < 0) ? OFPI_MEET_OURS_WINS : 0;
 }
@@ -105,13 +106,13 @@ struct ofpi_backoff {
     uint64_t deadline, pause, longest;
 };
 
-static inline struct ofpi_backoff ofpi_backoff_begin(uint64_t deadline, uint64_t first, uint64_t longest)
+static inline struct ofpi_backoff ofpi_backoff_start(uint64_t deadline, uint64_t first, uint64_t longest)
 {
     return (struct ofpi_backoff){deadline, first, longest};
 }
 
 /* The time of the next attempt: the pause doubles each time, and the deadline is the limit. */
-static inline uint64_t ofpi_backoff_next(struct ofpi_backoff *backoff, uint64_t now)
+static inline uint64_t ofpi_backoff_advance(struct ofpi_backoff *backoff, uint64_t now)
 {
     uint64_t again = now + backoff->pause;
 
@@ -120,7 +121,7 @@ static inline uint64_t ofpi_backoff_next(struct ofpi_backoff *backoff, uint64_t 
 }
 
 /* The fact for a deadline that has passed. */
-static inline unsigned ofpi_backoff_lateness(const struct ofpi_backoff *backoff, uint64_t now)
+static inline unsigned ofpi_backoff_check_deadline(const struct ofpi_backoff *backoff, uint64_t now)
 {
     return now >= backoff->deadline ? OFPI_MEET_LATE : 0;
 }

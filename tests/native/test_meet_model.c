@@ -106,7 +106,7 @@ static void try_to_accept(struct world world, int who, uint8_t request, bool fau
 static void happen(struct world world, int who, enum ofpi_meet_event event, unsigned facts, uint8_t request, bool fault)
 {
     struct side *side = &world.side[who];
-    struct ofpi_meet_decision decision = ofpi_meet_decide((enum ofpi_meet_state)side->state, event, facts);
+    struct ofpi_meet_decision decision = ofpi_meet_decision_find((enum ofpi_meet_state)side->state, event, facts);
     unsigned acts = decision.acts;
 
     assert_true(decision.row < ofpi_meet_rows);
@@ -150,7 +150,7 @@ static void happen(struct world world, int who, enum ofpi_meet_event event, unsi
 static void requested(struct world world, int who, uint8_t which)
 {
     const struct side *side = &world.side[who];
-    unsigned facts = ofpi_meet_crossing(transport->winner[who], who ? -1 : 1);
+    unsigned facts = ofpi_meet_winner_compute(transport->winner[who], who ? -1 : 1);
 
     if (transport->withdraws && has_end(&world.connection[which], who)) {
         close_end(&world, who, which);
@@ -398,17 +398,17 @@ static void test_both_sides_must_know_one_winner(void **state)
 
 static void test_back_off(void **state)
 {
-    struct ofpi_backoff backoff = ofpi_backoff_begin(1000, 10, 50);
+    struct ofpi_backoff backoff = ofpi_backoff_start(1000, 10, 50);
     uint64_t now = 0;
 
     (void)state;
     for (const uint64_t *pause = (const uint64_t[]){10, 20, 40, 50, 50, 0}; *pause; pause++) {
-        assert_int_equal(ofpi_backoff_next(&backoff, now), now + *pause);
+        assert_int_equal(ofpi_backoff_advance(&backoff, now), now + *pause);
         now += *pause;
     }
-    assert_int_equal(ofpi_backoff_lateness(&backoff, now), 0);
-    assert_int_equal(ofpi_backoff_next(&backoff, 980), 1000);
-    assert_int_equal(ofpi_backoff_lateness(&backoff, 1000), OFPI_MEET_LATE);
+    assert_int_equal(ofpi_backoff_check_deadline(&backoff, now), 0);
+    assert_int_equal(ofpi_backoff_advance(&backoff, 980), 1000);
+    assert_int_equal(ofpi_backoff_check_deadline(&backoff, 1000), OFPI_MEET_LATE);
 }
 
 int main(void)

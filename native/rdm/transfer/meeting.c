@@ -33,7 +33,7 @@ static uint64_t read_peer_clock(const struct ofp_peer *peer)
 
 static unsigned compute_lateness(const struct ofp_peer *peer)
 {
-    return ofpi_backoff_lateness(&ofpi_rdm_peer_of(peer)->backoff, read_peer_clock(peer));
+    return ofpi_backoff_check_deadline(&ofpi_rdm_peer_of(peer)->backoff, read_peer_clock(peer));
 }
 
 static void handle_simple_event(struct ofp_peer *peer, enum ofpi_meet_event event, unsigned facts, int error)
@@ -158,7 +158,7 @@ static void init_meeting(struct ofp_peer *peer)
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
 
     self->base = peer;
-    self->backoff = ofpi_backoff_begin(read_peer_clock(peer) + endpoint->connect_timeout, PAUSE_FIRST, PAUSE_LONGEST);
+    self->backoff = ofpi_backoff_start(read_peer_clock(peer) + endpoint->connect_timeout, PAUSE_FIRST, PAUSE_LONGEST);
 }
 
 static void accept_path_request(struct ofp_peer *peer, const struct meeting_event *what)
@@ -250,7 +250,7 @@ static void report_peer_lost(struct ofp_peer *peer, const struct ofpi_path_end *
 static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_event *what)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
-    unsigned acts = ofpi_meet_event(&self->meet, what->event, what->facts);
+    unsigned acts = ofpi_meet_state_advance(&self->meet, what->event, what->facts);
 
     if (acts & OFPI_MEET_DO_LOSE)
         report_peer_lost(peer, &what->end);
@@ -267,7 +267,7 @@ static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_eve
     if (acts & OFPI_MEET_DO_CONNECT)
         retry_request(peer);
     if (acts & OFPI_MEET_DO_WAIT)
-        start_meeting_timer(peer, ofpi_backoff_next(&self->backoff, read_peer_clock(peer)));
+        start_meeting_timer(peer, ofpi_backoff_advance(&self->backoff, read_peer_clock(peer)));
     if (acts & OFPI_MEET_DO_USE)
         report_peer_up(peer);
 }
@@ -286,7 +286,7 @@ int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
         return -EHOSTUNREACH;
     }
     init_meeting(peer);
-    ofpi_meet_event(&self->meet, OFPI_MEET_CONNECT, 0);
+    ofpi_meet_state_advance(&self->meet, OFPI_MEET_CONNECT, 0);
     result = request_path(peer, text, text_size);
     if (!result || !ofpi_meet_is_shortage(-result))
         return result;
@@ -313,7 +313,7 @@ static unsigned compute_request_facts(const struct ofp_peer *peer, const struct 
 {
     const struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
     int order = ofpi_rdm_compare_to_own(ofpi_rdm_endpoint_of(peer->endpoint), asked->address, asked->address_length);
-    unsigned facts = ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, order);
+    unsigned facts = ofpi_meet_winner_compute(OFPI_MEET_LARGER_WINS, order);
 
     if (!path || path->incarnation != hello->incarnation)
         facts |= OFPI_MEET_RENEWED;

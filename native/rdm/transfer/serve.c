@@ -77,8 +77,8 @@ static int serve_part(struct ofpi_rdm_endpoint *endpoint, const struct ofpi_rdm_
     return result;
 }
 
-static void report_remote_event(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet,
-                                struct ofp_region *region)
+static void report_remote_access(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet,
+                                 struct ofp_region *region)
 {
     uint64_t flags = ofp_operation_row(packet->op)->event, total = 0;
 
@@ -114,7 +114,7 @@ int ofpi_rdm_remote_serve(struct ofpi_rdm_path *path, const struct ofpi_rdm_pack
         answer.reason = -result;
         ofpi_rdm_encode(&answer, leaving->bytes);
     } else if (packet->flags & OFPI_RDM_LAST) {
-        report_remote_event(path, packet, region);
+        report_remote_access(path, packet, region);
     }
     ofpi_rdm_packet_send(path, leaving, reads && !result ? packet->length : 0, false);
     return 0;

@@ -150,7 +150,7 @@ void ofpi_cq_notify(struct ofp_cq *cq)
         ofpi_sleeper_wake(cq->domain, &cq->sleeper);
 }
 
-static uint64_t read_completions(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
+static uint64_t pop_completions(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
 {
     uint64_t taken = 0;
 
@@ -178,7 +178,7 @@ static int64_t poll_queue_and_leave(struct ofp_cq *cq, struct ofp_completion *ro
     int64_t result;
 
     ofpi_domain_progress(cq->domain, false);
-    result = (int64_t)read_completions(cq, rows, max);
+    result = (int64_t)pop_completions(cq, rows, max);
     ofpi_domain_leave_polled(cq->domain);
     return result;
 }
@@ -191,7 +191,7 @@ int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
         return result;
     if (!cq->count)
         return poll_queue_and_leave(cq, rows, max);
-    result = (int64_t)read_completions(cq, rows, max);
+    result = (int64_t)pop_completions(cq, rows, max);
     ofpi_domain_leave(cq->domain);
     return result;
 }
@@ -236,7 +236,7 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
      * none.
      */
     if (result == 1 || (result == 0 && *expired))
-        result = (int64_t)read_completions(cq, rows, max);
+        result = (int64_t)pop_completions(cq, rows, max);
     ofpi_domain_leave(domain);
     return result;
 }

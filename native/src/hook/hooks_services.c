@@ -73,8 +73,8 @@ static void report_payload_move(struct ofp_receive *receive, enum ofp_moved how)
     ofpi_services.payload_moved(receive, how);
 }
 
-static void report_remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
-                                uint64_t flags, uint64_t data, uint64_t length)
+static void report_event_to_hooks(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
+                                  uint64_t flags, uint64_t data, uint64_t length)
 {
     struct ofpi_hooks *hooks = hooks_of_endpoint(endpoint);
 
@@ -104,7 +104,7 @@ void ofpi_hooks_services_bind(struct ofpi_hooks *hooks)
             services->receive_write = report_receive_write;
         if (!hook->remote)
             continue;
-        services->remote_event = report_remote_event;
+        services->remote_event = report_event_to_hooks;
         /* Transports report remote events only on request. */
         if (endpoint->info->caps & OFP_CAP_RMA_EVENT)
             endpoint->remote_events = true;

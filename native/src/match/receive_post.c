@@ -100,8 +100,8 @@ static int peek_message(struct ofpi_receive_context *context, struct ofp_endpoin
     return 0;
 }
 
-static int claim_message(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                         const struct ofp_transfer *transfer)
+static int claim_set_aside_message(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                                   const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
     struct ofpi_unexpected *unexpected =
@@ -140,7 +140,7 @@ int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint 
         return peek_message(context, endpoint, transfer->op);
     case OFP_CLAIM:
     case OFP_CLAIM | OFP_DISCARD:
-        return claim_message(context, endpoint, transfer);
+        return claim_set_aside_message(context, endpoint, transfer);
     default:
         return -EINVAL;
     }

@@ -94,7 +94,7 @@ static void free_domain(struct ofpi_domain *domain)
     free(domain);
 }
 
-static int describe_failure(int error, const char *what, char *text, size_t text_size)
+static int describe_open_failure(int error, const char *what, char *text, size_t text_size)
 {
     if (!text[0])
         snprintf(text, text_size, "%s: %s", what, ofp_strerror(error));
@@ -109,12 +109,12 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
 
     text[0] = 0;
     if (!domain)
-        return describe_failure(-ENOMEM, "cannot open a domain", text, text_size);
+        return describe_open_failure(-ENOMEM, "cannot open a domain", text, text_size);
     ofpi_hooks_enter_tree();
     error = ofpi_hook_list_read(attr->hooks ? attr->hooks : ofpi_param_get_string("HOOKS"), &domain->hooks, text,
                                 text_size);
     if (error) {
-        describe_failure(error, "cannot read the list of hooks", text, text_size);
+        describe_open_failure(error, "cannot read the list of hooks", text, text_size);
         goto no_reactor;
     }
     domain->connect_ns = (uint64_t)ofpi_param_get_int("CONNECT_TIMEOUT") * 1000000000;
@@ -122,17 +122,17 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
     ofpi_fork_watch();
     error = ofpi_reactor_open(&domain->reactor);
     if (error) {
-        describe_failure(error, "cannot make an epoll descriptor", text, text_size);
+        describe_open_failure(error, "cannot make an epoll descriptor", text, text_size);
         goto no_reactor;
     }
     error = ofpi_wait_open(domain);
     if (error) {
-        describe_failure(error, "cannot make an eventfd", text, text_size);
+        describe_open_failure(error, "cannot make an eventfd", text, text_size);
         goto no_wait;
     }
     error = provider->domain_ops->open ? provider->domain_ops->open(&domain->base, text, text_size) : 0;
     if (error) {
-        describe_failure(error, "the provider cannot open its domain", text, text_size);
+        describe_open_failure(error, "the provider cannot open its domain", text, text_size);
         goto no_provider;
     }
     if (!provider->domain_ops->region_disowned)

@@ -73,7 +73,7 @@ int ofp_request_cancel(ofp_request_t handle)
 }
 
 /* Receive or drop the request's message: the same request runs again. */
-static int claim_message(struct ofp_request *request, uint64_t flags, const struct ofp_segment *memory)
+static int claim_request_message(struct ofp_request *request, uint64_t flags, const struct ofp_segment *memory)
 {
     struct ofp_operation op = {.op = request->completion.flags & OFP_COMPLETED_TAGGED ? OFP_TRECV : OFP_RECV,
                                .peer = OFP_PEER_ANY,
@@ -109,7 +109,7 @@ int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, ui
     if (result)
         return result;
     domain = request->domain;
-    result = claim_message(request, 0, &memory);
+    result = claim_request_message(request, 0, &memory);
     if (!result && ofpi_request_is_finished(request)) {
         ofpi_request_read_completion(request, completion);
         result = 1;
@@ -151,7 +151,7 @@ int ofp_request_discard(ofp_request_t handle)
         return result;
     /* Mark it released, so that the end of the discard frees the slot. */
     request->released = true;
-    result = claim_message(request, OFP_DISCARD, &nothing);
+    result = claim_request_message(request, OFP_DISCARD, &nothing);
     if (result)
         request->released = false;
     ofpi_domain_leave(request->domain);

@@ -109,7 +109,7 @@ static bool collect_call_facts(const struct shm_meeting *meeting, struct shm_lin
  */
 static void start_own_call(struct shm_link *link)
 {
-    ofpi_meet_event(&link->state, OFPI_MEET_SHORTAGE, OFPI_MEET_WANTED);
+    ofpi_meet_state_advance(&link->state, OFPI_MEET_SHORTAGE, OFPI_MEET_WANTED);
     shm_link_start_call(link);
 }
 
@@ -166,12 +166,12 @@ static void handle_call(struct shm_meeting *meeting, struct shm_received *receiv
     const struct shm_packet *packet = &received->packet;
     struct shm_link *link = shm_link_of(peer);
     int order = memcmp(&packet->address, &endpoint->address, sizeof(packet->address));
-    unsigned facts = ofpi_meet_crossing(OFPI_MEET_SMALLER_WINS, order), acts = OFPI_MEET_DO_PUT_OFF;
+    unsigned facts = ofpi_meet_winner_compute(OFPI_MEET_SMALLER_WINS, order), acts = OFPI_MEET_DO_PUT_OFF;
 
     if (!link)
-        acts = ofpi_meet_decide(OFPI_MEET_IDLE, OFPI_MEET_REQUEST, facts).acts;
+        acts = ofpi_meet_decision_find(OFPI_MEET_IDLE, OFPI_MEET_REQUEST, facts).acts;
     else if (!link->process || collect_call_facts(meeting, link, packet->incarnation, &facts))
-        acts = ofpi_meet_event(&link->state, OFPI_MEET_REQUEST, facts);
+        acts = ofpi_meet_state_advance(&link->state, OFPI_MEET_REQUEST, facts);
     if (acts & OFPI_MEET_DO_LOSE)
         shm_link_mark_lost(link, ECONNRESET, false, "the peer dropped the connection without a word");
     if (acts & OFPI_MEET_DO_DRAIN)

@@ -71,7 +71,7 @@ void shm_link_report_up(struct shm_link *link)
 
 void shm_link_established(struct shm_link *link, enum ofpi_meet_event event)
 {
-    ofpi_meet_event(&link->state, event, 0);
+    ofpi_meet_state_advance(&link->state, event, 0);
     OFP_CHECK(link->number_there && link->peer && (link->state == OFPI_MEET_UP || link->state == OFPI_MEET_DOUBTED));
     link->up = link->ready = true;
     shm_link_report_up(link);
@@ -144,7 +144,8 @@ void shm_goodbye_arrived(struct shm_link *link, bool ended)
 
 void shm_link_replace(struct shm_link *link)
 {
-    struct ofpi_meet_decision decision = ofpi_meet_decide((enum ofpi_meet_state)link->state, OFPI_MEET_BROKEN, 0);
+    struct ofpi_meet_decision decision =
+        ofpi_meet_decision_find((enum ofpi_meet_state)link->state, OFPI_MEET_BROKEN, 0);
     struct ofp_peer *peer = link->peer;
     struct shm_link *calling;
 
@@ -327,7 +328,7 @@ int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
     link = shm_link_create(endpoint, peer);
     if (!link)
         return -ENOMEM;
-    ofpi_meet_event(&link->state, OFPI_MEET_CONNECT, 0);
+    ofpi_meet_state_advance(&link->state, OFPI_MEET_CONNECT, 0);
     if (memcmp(&address, &endpoint->address, sizeof(address)) == 0)
         return connect_self(link);
     result = shm_meeting_start(link);

@@ -218,12 +218,12 @@ static void start_attempt(struct shm_meeting *meeting);
 static void advance_meeting(struct shm_meeting *meeting, enum ofpi_meet_event event)
 {
     uint64_t now = shm_core->now();
-    unsigned acts = ofpi_meet_event(meeting->state, event, ofpi_backoff_lateness(&meeting->backoff, now));
+    unsigned acts = ofpi_meet_state_advance(meeting->state, event, ofpi_backoff_check_deadline(&meeting->backoff, now));
 
     if (acts & OFPI_MEET_DO_CONNECT)
         start_attempt(meeting);
     else if (acts & OFPI_MEET_DO_WAIT)
-        start_meeting_timer(meeting, ofpi_backoff_next(&meeting->backoff, now));
+        start_meeting_timer(meeting, ofpi_backoff_advance(&meeting->backoff, now));
     else
         meeting->endpoint->upper->meeting_failed(meeting, meeting->lack ? meeting->lack : ETIMEDOUT, NULL);
 }
@@ -275,7 +275,7 @@ struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_m
     meeting->state = role == SHM_CALLER ? &link->state : &meeting->own_state;
     meeting->watch.fd = -1;
     meeting->timer.expired = meeting_expired;
-    meeting->backoff = ofpi_backoff_begin(shm_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
+    meeting->backoff = ofpi_backoff_start(shm_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     endpoint->calls += role == SHM_CALLED;
     ofp_list_append(&endpoint->meetings, &meeting->node);
     return meeting;
@@ -322,7 +322,7 @@ int shm_arena_request(struct shm_link *link, uint32_t number)
     if (!meeting)
         return -ENOMEM;
     meeting->arena = number;
-    ofpi_meet_event(meeting->state, OFPI_MEET_CONNECT, 0);
+    ofpi_meet_state_advance(meeting->state, OFPI_MEET_CONNECT, 0);
     start_attempt(meeting);
     OFP_SHM_STEP(arena_asked);
     return 0;

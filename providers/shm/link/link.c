@@ -98,7 +98,7 @@ void shm_link_mark_ended(struct shm_link *link, enum shm_end end)
     /* An IDLE link has no peer any more, but its slots are read to the end as well. */
     if (link->state == OFPI_MEET_IDLE)
         link->state = OFPI_MEET_DRAINING;
-    else if (!(ofpi_meet_event(&link->state, OFPI_MEET_CLOSED, OFPI_MEET_UNREAD) & OFPI_MEET_DO_DRAIN))
+    else if (!(ofpi_meet_state_advance(&link->state, OFPI_MEET_CLOSED, OFPI_MEET_UNREAD) & OFPI_MEET_DO_DRAIN))
         return;
     shm_link_start_drain(link, end);
 }

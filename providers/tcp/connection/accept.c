@@ -102,7 +102,7 @@ static void retry_own_request(struct ofp_peer *peer)
     unsigned facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0;
 
     self->meet = OFPI_MEET_ACCEPTED;
-    if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT &&
+    if (ofpi_meet_state_advance(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT &&
         tcp_peer_start_connect(peer) != 0)
         ofp_peer_lost(peer, ENOMEM, false, NULL);
 }
@@ -113,11 +113,11 @@ static bool replace_older_connection(struct ofp_peer *peer, uint64_t incarnation
     struct tcp_peer *self = tcp_peer_of(peer);
     struct tcp_connection *old = self->connection;
     bool is_same = old && old->incarnation == incarnation;
-    unsigned facts = ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, compare_peer_to_self), acts;
+    unsigned facts = ofpi_meet_winner_compute(OFPI_MEET_LARGER_WINS, compare_peer_to_self), acts;
 
     facts |= is_same ? 0 : OFPI_MEET_RENEWED;
     facts |= old && old->connector ? OFPI_MEET_OPENED : 0;
-    acts = ofpi_meet_event(&self->meet, OFPI_MEET_REQUEST, facts);
+    acts = ofpi_meet_state_advance(&self->meet, OFPI_MEET_REQUEST, facts);
     if (acts & OFPI_MEET_DO_PUT_OFF)
         return false;
     if (acts & OFPI_MEET_DO_LOSE)
@@ -163,7 +163,7 @@ static bool is_own_request_preferred(const struct tcp_connection *connection)
     const struct tcp_endpoint *endpoint = connection->endpoint;
     const union tcp_address *theirs = &connection->meeting->address;
 
-    if (!ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, compare_peer_to_self(connection)))
+    if (!ofpi_meet_winner_compute(OFPI_MEET_LARGER_WINS, compare_peer_to_self(connection)))
         return false;
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
         const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);

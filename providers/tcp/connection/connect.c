@@ -96,8 +96,8 @@ static void handle_meet_event(struct tcp_connection *connection, enum ofpi_meet_
 {
     struct tcp_meeting *meeting = connection->meeting;
     uint64_t now = tcp_core->now();
-    unsigned acts =
-        ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, event, ofpi_backoff_lateness(&meeting->backoff, now));
+    unsigned acts = ofpi_meet_state_advance(&tcp_peer_of(connection->peer)->meet, event,
+                                            ofpi_backoff_check_deadline(&meeting->backoff, now));
 
     OFP_CHECK(tcp_peer_of(connection->peer)->connection == connection);
     if (acts & OFPI_MEET_DO_LOSE) {
@@ -110,7 +110,7 @@ static void handle_meet_event(struct tcp_connection *connection, enum ofpi_meet_
         if (meeting->race)
             tcp_race_close(meeting->race);
         connection->hangup = connection->blocked = false;
-        start_connect_timer(connection, ofpi_backoff_next(&meeting->backoff, now));
+        start_connect_timer(connection, ofpi_backoff_advance(&meeting->backoff, now));
     }
 }
 
@@ -208,7 +208,7 @@ int tcp_peer_start_connect(struct ofp_peer *peer)
     connection->peer = peer;
     connection->connector = true;
     connection->meeting->backoff =
-        ofpi_backoff_begin(tcp_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
+        ofpi_backoff_start(tcp_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     tcp_peer_of(peer)->connection = connection;
     if (peer->other_count && !(connection->meeting->race = tcp_race_create(peer))) {
         tcp_connection_discard(connection);
@@ -230,7 +230,7 @@ int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
                  address);
         return -EHOSTUNREACH;
     }
-    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
+    ofpi_meet_state_advance(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
     return tcp_peer_start_connect(peer);
 }
 
@@ -333,8 +333,8 @@ void tcp_connection_established(struct tcp_connection *connection)
         return;
     tcp_meeting_free(connection);
     tcp_connection_set_state(connection, TCP_UP);
-    ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM,
-                    0);
+    ofpi_meet_state_advance(&tcp_peer_of(connection->peer)->meet,
+                            connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM, 0);
     OFP_CHECK(tcp_peer_of(connection->peer)->connection == connection);
     OFP_CHECK(tcp_peer_of(connection->peer)->meet == OFPI_MEET_UP);
     connection->peer->incarnation = connection->incarnation;

@@ -71,7 +71,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     connection->peer = peer;
     connection->connector = true;
     tcp_peer_of(peer)->connection = connection;
-    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
+    ofpi_meet_state_advance(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
     if (peer->private_data_length)
         memcpy(connection->meeting->private_data, peer->private_data, peer->private_data_length);
     connection->meeting->private_length = (uint16_t)peer->private_data_length;
@@ -147,7 +147,7 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     endpoint->request = NULL;
     connection->peer = peer;
     tcp_peer_of(peer)->connection = connection;
-    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
+    ofpi_meet_state_advance(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
     if (connection->extended && !connection->proven)
         tcp_hello_send(connection);
     tcp_connection_established(connection);

@@ -110,7 +110,8 @@ static void handle_rdm_loss(struct tcp_connection *connection, int error)
         tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
                            connection->ended ? "its endpoint was closed" : "it ended the connection");
     else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing &&
-             !connection->peer->connects_only && ofpi_meet_event(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
+             !connection->peer->connects_only &&
+             ofpi_meet_state_advance(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
         tcp_probe_start(connection, error ? error : ECONNRESET);
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
