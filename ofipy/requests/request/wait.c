@@ -121,7 +121,7 @@ PyObject *request_outcome_get(struct request *request)
 }
 
 const char request_outcomes_collect_doc[] =
-    "outcomes(requests)\n--\n\n"
+    "outcomes(requests, /)\n--\n\n"
     "What waiting for the first requests of a list returns, as long as they have finished, without an error and with a\n"
     "result that needs no Python. It never waits. The caller waits for the others one by one.";
 
