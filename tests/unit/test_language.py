@@ -259,3 +259,19 @@ def test_the_report_prints_each_bound_and_the_first_places() -> None:
         ["2", "met"],
     ]
     assert lines[-3:] == ["\nfunctions, native:", "  one", "  and 1 more; --places prints more, --json all"]
+
+
+def test_every_name_comment_and_check_meets_its_bound() -> None:
+    """Circles of files are the matter of test_layout.py."""
+    tree = language.ROOT
+    rules = Rules.read((tree / language.PAGE).read_text())
+    public = language.public_names(tree)
+    measures = [language.measure_pages(tree)]
+    for part in language.trees_of(tree):
+        measures += [
+            *language.measure_names(tree, part, rules, public),
+            language.measure_comments(tree, part),
+        ]
+    measures += [language.measure_checks(tree, part) for part in ("native", "providers", "ofipy")]
+    missed = [each for each in measures if not each.met]
+    assert not missed, "\n".join(language.report(missed, 10))

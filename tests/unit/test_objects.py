@@ -108,7 +108,9 @@ def test_what_is_no_object_is_an_error() -> None:
         objects.read_object(b"#include <stdio.h>\n")
 
 
-@pytest.mark.skipif(not shutil.which("meson") or not shutil.which("git"), reason="meson or git is not installed")
+@pytest.mark.skipif(
+    not shutil.which("meson") or not shutil.which("git"), reason="meson or git is not installed"
+)
 def test_two_commits_and_the_working_tree(tmp_path: Path) -> None:
     def write(**names: str) -> None:
         for name, text in (("a.c", FIRST), ("b.c", SECOND)):
