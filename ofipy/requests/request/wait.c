@@ -60,6 +60,15 @@ static int poll_request(struct request *request, bool progress)
 
 int request_poll(struct request *request) { return poll_request(request, false); }
 
+/* The GIL is released during the call. */
+static int wait_in_core(ofp_request_t handle, int64_t timeout, struct ofp_completion *into)
+{
+    int result;
+
+    Py_BEGIN_ALLOW_THREADS result = core.ofp_request_take(handle, timeout, into);
+    Py_END_ALLOW_THREADS return result;
+}
+
 int request_wait_once(struct request *request, int64_t timeout)
 {
     struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
@@ -69,9 +78,13 @@ int request_wait_once(struct request *request, int64_t timeout)
 
     if (result != NOT_YET)
         return result;
-    /* GIL: another thread may complete the request during the release, which has_result shows. */
-    Py_BEGIN_ALLOW_THREADS result = core.ofp_request_take(handle, timeout, into);
-    Py_END_ALLOW_THREADS if (request->kind != PREPARED && request->has_result) return FINISHED;
+    result = wait_in_core(handle, timeout, into);
+    /* Only this thread has the row, also if another thread has read the last row and completed the request meanwhile. */
+    if (result == 1 && request->kind == MANY)
+        return request_row_append(request, &row);
+    /* GIL: another thread may have completed the request during the release. */
+    if (request->kind != PREPARED && request->has_result)
+        return FINISHED;
     return handle_core_answer(request, result, &row);
 }
 
