@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives under way: matched with a message that is announced, or that a stream brings, and lent to the provider, which
- * moves the payload. A stream may also fill a message that nobody has matched yet (receive_stream.c).
+ * Receives in flight: receives that the provider is filling. Each is matched with an announced message, or with a
+ * message whose payload follows in a stream. A stream may also fill an unexpected message that no receive has matched
+ * yet (receive_stream.c).
  *
- * From ofpi_inflight_start until the provider's receive_complete the provider reads and writes the public part; the core
- * may end one earlier when its peer or endpoint goes. Owned by the receive context; the domain's lock is held.
+ * From ofpi_inflight_start until receive_complete the provider reads and writes the public part. The core may end a
+ * receive earlier, if its peer is lost or its endpoint closes. The receive context owns the objects. The domain's lock
+ * is held.
  */
 #ifndef OFPI_LENT_H
 #define OFPI_LENT_H
@@ -15,18 +17,24 @@
 struct ofpi_unexpected;
 
 struct ofpi_inflight {
-    struct ofp_receive base; /* first: the provider's view */
-    /* Whose it is, once its message is known; base.endpoint and base.message.peer are those that its provider knows. */
+    struct ofp_receive base; /* the public part; must be the first member */
+    /*
+     * The endpoint where the message arrived, and the peer that sent it; NULL until the message is known. The
+     * provider link replaces base.endpoint and base.message.peer by those of a lane.
+     */
     struct ofp_endpoint *endpoint;
     struct ofp_peer *peer;
     struct ofp_list of_peer; /* in ofpi_peer.receives; zero without a peer */
     struct ofpi_receive_context *context;
     struct ofpi_receiver receiver;
-    bool dropped; /* nobody receives it: the sender is told, no completion is written */
-    /* A kept message that a stream fills; it is in the context's hands, unless it is `matched` or `dropped`. */
+    bool dropped; /* the payload is discarded: the sender is notified, no completion is written */
+    /*
+     * The unexpected message that the provider fills, or NULL. While the receive is neither `matched` nor `dropped`,
+     * the message is waiting or set aside in the context.
+     */
     struct ofpi_unexpected *unexpected;
-    struct iovec memory; /* of `kept` */
-    bool matched;        /* `receiver` gets it when it is whole */
+    struct iovec memory; /* the payload of `unexpected` */
+    bool matched;        /* `receiver` receives the message when it is complete */
 };
 
 struct ofpi_inflight_receives {
@@ -40,21 +48,21 @@ void ofpi_inflight_close(struct ofpi_inflight_receives *inflight);
 struct ofpi_inflight *ofpi_inflight_allocate(struct ofpi_inflight_receives *inflight,
                                              struct ofpi_receive_context *context);
 /*
- * Hand it to the provider. The receiver, with its memory, moves into it; NULL: the message is dropped. The provider may
- * complete it within the call, so it may be gone afterwards.
+ * Start the receive at the provider. The receiver, with its memory, moves into `receive`; NULL: the message is dropped.
+ * The provider may complete the receive within this call, which frees it: do not touch `receive` afterwards.
  */
 void ofpi_inflight_start(struct ofpi_inflight *receive, struct ofp_endpoint *endpoint,
                          const struct ofp_message *message, const struct ofpi_receiver *receiver);
-/* Its message is known from now on. */
+/* Bind the receive to its message, and to the message's endpoint and peer. */
 void ofpi_inflight_bind_message(struct ofpi_inflight *receive, struct ofp_endpoint *endpoint,
                                 const struct ofp_message *message);
-/* The same without the provider's receive_start: the payload is on its way. */
+/* As ofpi_inflight_start, without the provider's receive_start: the stream already brings the payload. */
 void ofpi_inflight_set_receiver(struct ofpi_inflight *receive, struct ofp_endpoint *endpoint,
                                 const struct ofp_message *message, const struct ofpi_receiver *receiver);
-/* The payload of a kept message, which has its memory, follows: `receive` moves it there. */
+/* `receive` fills an unexpected message, whose payload follows and whose memory is allocated. */
 void ofpi_inflight_bind_unexpected(struct ofpi_inflight *receive, struct ofpi_unexpected *unexpected,
                                    struct ofp_endpoint *endpoint, const struct ofp_message *message);
-/* Its end, once the completion is written and the memory released. */
+/* Free the receive. The caller has written its completion and released its memory. */
 void ofpi_inflight_free(struct ofpi_inflight_receives *inflight, struct ofpi_inflight *receive);
 
 #endif

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #define FIRST_SHIFT 58 /* 64 buckets */
-#define LAST_SHIFT 32  /* never more than 2^32 buckets */
+#define LAST_SHIFT 32  /* at most 2^32 buckets */
 /*
- * Growth ends after a quarter as many insertions as there were buckets. The next growth begins after half as many at
- * the soonest.
+ * With n old buckets, growth ends after n / 4 insertions. The next growth begins at the earliest n / 2 insertions after
+ * the last one began, so two growths never overlap.
  */
 #define MOVES_PER_INSERT 4
 
@@ -38,7 +38,7 @@ static void push_head(struct ofpi_match_node **bucket, struct ofpi_match_node *n
     *bucket = node;
 }
 
-/* `heir`, of the same ring, takes the head's place in the chain. */
+/* `replacement`, of the same ring, replaces the head in the chain. */
 static void replace_head(struct ofpi_match_node *head, struct ofpi_match_node *replacement)
 {
     replacement->next = head->next;
@@ -66,7 +66,7 @@ static void end_index_growth(struct ofpi_match_index *index)
     index->old_buckets = NULL;
 }
 
-/* Out of memory, the table keeps its buckets: the chains get longer, and all else works. */
+/* If memory is short, the number of buckets stays: only the chains get longer. */
 static void start_index_growth(struct ofpi_match_index *index)
 {
     struct ofpi_match_node **buckets;
@@ -86,7 +86,7 @@ static void start_index_growth(struct ofpi_match_index *index)
 static void advance_index_growth(struct ofpi_match_index *index)
 {
     if (!index->old_buckets) {
-        /* At half load few chains have a second entry: each would be a cache miss on the way to the one wanted. */
+        /* Each further head in a chain costs a lookup a cache miss. At half load few chains have a second head. */
         if (index->keys * 2 > compute_bucket_count(index->shift))
             start_index_growth(index);
         return;
@@ -105,7 +105,7 @@ static void insert_in_ring(struct ofpi_match_node *head, struct ofpi_match_node 
         replace_head(head, node);
     } else {
         node->link = NULL;
-        /* Only a returned message is older than the newest, and it is mostly old: search from the front. */
+        /* Only a returned message is older than the newest entry. It is usually old: search from the front. */
         if (node->sequence < head->same_previous->sequence) {
             do
                 following = following->same_next;

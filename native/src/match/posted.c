@@ -51,7 +51,7 @@ void ofpi_posted_close(struct ofpi_posted_receives *posted)
     ofpi_slab_close(&posted->slab);
 }
 
-/* The number of the class with this mask; an empty one takes a new mask before a class is added. Or -ENOMEM. */
+/* The index of the class with this mask. A new mask reuses an empty class before a class is added. -ENOMEM. */
 static int64_t choose_masked_class(struct ofpi_posted_receives *posted, uint64_t ignore, bool named)
 {
     uint32_t empty = 0;
@@ -99,7 +99,7 @@ int ofpi_posted_add(struct ofpi_posted_receives *posted, struct ofp_endpoint *en
     return 0;
 }
 
-/* The older of `best` and the class's candidate. */
+/* The older of `best` (may be NULL) and the class's oldest entry with this key. */
 static inline struct ofpi_match_node *choose_older_node(const struct ofpi_posted_class *class,
                                                         struct ofpi_match_node *best, struct ofpi_match_key key)
 {

@@ -9,7 +9,7 @@
 #include "match/receiver.h"
 #include "match/unexpected.h"
 
-/* Whether the message borrows its memory from this claim. */
+/* Whether the message borrows the memory of the claim with this context. */
 static bool is_memory_of_claim(const struct ofpi_unexpected *unexpected, uint64_t op_context)
 {
     return unexpected->borrowed && unexpected->payload.borrowed_from.op_context == op_context;
@@ -48,7 +48,7 @@ void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_in
     inflight->matched = false;
     if (error) {
         ofpi_unexpected_detach(&context->unexpected, unexpected);
-        /* The request whose memory is borrowed gets the error below. */
+        /* ofpi_receive_end below reports the error to the request whose memory the message borrows. */
         if (in_place)
             ofpi_unexpected_free(&context->unexpected, unexpected);
         else
@@ -65,7 +65,7 @@ void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_in
 
 void ofpi_receive_discard(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected)
 {
-    /* The message borrows its memory from the request for which it is set aside: that claim has already completed. */
+    /* True: the message borrows its memory from the request for which it is set aside, and that claim has completed. */
     bool is_received = unexpected->set_aside && is_memory_of_claim(unexpected, unexpected->first.key.tag);
     struct ofpi_receiver borrowed_from;
 

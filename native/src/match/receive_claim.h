@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that a request holds: set aside for its receive of unknown size until it has memory for them.
+ * Messages that are set aside for the receive of unknown size of a request, and the request's claims on them.
  *
- * The request claims the message, with memory. It still holds the message then, also when it has received it, until it accepts
- * it (ofpi_receive_accept) or gives it back (ofpi_receive_unclaim): a message that nobody got goes to the next receive. The
- * memory of a claimed message whose payload was still with its sender is lent: given back, the message keeps it, and the
- * claim ends with ECANCELED when the message is gone.
+ * The request claims the message and passes memory for it. The message stays set aside, even after the claim has
+ * completed, until the request accepts it (ofpi_receive_accept) or returns it (ofpi_receive_unclaim). A returned
+ * message can match another receive, so a message that no program received is not lost. If the payload of a claimed
+ * message was still with its sender, the message borrows the claim's memory. When such a message is returned, it
+ * continues to borrow the memory, and the claim ends with ECANCELED when the message is freed.
  *
  * The domain's lock is held.
  */
@@ -15,19 +16,20 @@
 #include "match/receive_matched.h"
 
 /*
- * Receive a message that a request holds into the receiver, which is used up; one that is too long, or whose payload is lost,
- * is held no more. -ENOMEM: nothing has changed. The provider may be called.
+ * Receive a message that is set aside for a request into the receiver, which moves into the operation. A message that
+ * is too long, or whose payload is lost, does not stay set aside; nor does one whose receiver has several segments.
+ * -ENOMEM: nothing has changed. May call the provider.
  */
 int ofpi_receive_claim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                        struct ofpi_unexpected *unexpected, const struct ofpi_receiver *receiver);
-/* The stream has ended that fills a message which was claimed and is still held. */
+/* The stream has ended that fills a claimed message, which is still set aside. */
 void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_inflight *inflight, int error,
                             int provider_error);
-/* Drop a message, waiting or set aside, whose payload nobody moves. */
+/* Discard a message, waiting or set aside, that no stream fills. */
 void ofpi_receive_discard(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected);
-/* The request has what it received, and holds the message no more. Harmless where it holds none. */
+/* The request accepts its message, which is discarded. Does nothing if no message is set aside for the request. */
 void ofpi_receive_accept(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context);
-/* The request gives the message back: as ofpi_receive_unclaim. */
+/* The request returns its message; results as of ofpi_receive_unclaim. */
 int ofpi_receive_return_claimed(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
                                 uint64_t op_context, struct ofpi_unexpected **waiting);
 

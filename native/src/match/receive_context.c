@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening and closing, arrivals, and the receives under way. */
+/* Opening and closing, arrivals, and receives in flight. */
 #include "match/receive_context.h"
 
 #include <errno.h>
@@ -118,7 +118,7 @@ static bool store_unmatched(struct ofpi_receive_context *context, struct ofp_end
     return true;
 }
 
-/* The matched receive has OFP_HOLD: store the message and set it aside for that receive. */
+/* The matched receive has OFP_HOLD: store the message, and set it aside for that receive. */
 static bool set_aside_arrival(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                               const struct ofp_message *message, const void *payload, bool announced,
                               struct ofpi_posted *posted)
@@ -168,7 +168,7 @@ int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endp
         return store_unmatched(context, endpoint, message, NULL, true) ? 0 : -ENOBUFS;
     if (posted->receiver.op_flags & OFP_HOLD)
         return set_aside_arrival(context, endpoint, message, NULL, true, posted) ? 0 : -ENOBUFS;
-    /* Allocate first: a receive that was popped could not return to its place in the order. */
+    /* Allocate first: a posted receive that was removed could not return to its place in the order. */
     inflight = ofpi_inflight_allocate(&context->in_flight, context);
     if (!inflight)
         return -ENOBUFS;
@@ -181,14 +181,14 @@ int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endp
     return 0;
 }
 
-/* ---------------------------------------------------------------------------------------------- receives under way */
+/* ---------------------------------------------------------------------------------------------- receives in flight */
 
 void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length)
 {
     struct ofpi_inflight *inflight = (struct ofpi_inflight *)receive;
 
     if (__builtin_expect(inflight->unexpected != NULL, 0)) {
-        /* Write no more than the announced length, whatever the peer sends. */
+        /* The peer may send more than it announced: write no more than the memory can contain. */
         if (offset < inflight->memory.iov_len)
             ofp_memory_copy((char *)inflight->memory.iov_base + offset, data,
                             length < inflight->memory.iov_len - offset ? length : inflight->memory.iov_len - offset);

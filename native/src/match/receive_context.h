@@ -2,16 +2,16 @@
 /*
  * Receive context: posted receives and unexpected messages of one or more endpoints, and the matching between them.
  *
- * Caller holds the domain's lock for every function. The context owns posted receives and unexpected messages; a receive
- * that matched an announced message is lent to the provider until ofpi_receive_complete.
+ * The caller of every function holds the domain's lock. The context owns posted receives, unexpected messages and
+ * receives in flight. The provider may use a receive in flight until ofpi_receive_complete.
  *
  * Rules of matching (fi_tagged(3), fi_msg(3)):
  * - channel (messages, tagged, internal), source (exact or OFP_PEER_ANY), (tag ^ message tag) & ~ignore == 0;
- * - of the posted receives that match a message the one posted first wins, whatever mix of exact, masked and any-source;
- * - of the unexpected messages that match a receive the one that arrived first wins;
- * - a receive that was matched completes at the endpoint where its message arrived.
- * Cost: constant expected time for exact tags, named source or any, at any depth; masked receives by the number of
- * distinct masks; growth of the tables is incremental.
+ * - a message matches the oldest of the posted receives that fit, whether they are exact, masked or any-source;
+ * - a receive matches the unexpected message that arrived first of those that fit;
+ * - a matched receive completes at the endpoint where its message arrived.
+ * Cost of a match: constant expected time for exact tags, with a named or any source, at any depth. With masks the cost
+ * grows with the number of distinct masks. Growth of the tables is incremental.
  */
 #ifndef OFPI_RECEIVE_CONTEXT_H
 #define OFPI_RECEIVE_CONTEXT_H
@@ -24,29 +24,29 @@ struct ofpi_receive_context;
 struct ofpi_reserve;
 
 struct ofpi_receive_context_attr {
-    uint64_t unexpected_limit;   /* bytes that unexpected messages take, payload and all else */
-    uint64_t announcement_limit; /* announced messages kept */
-    uint64_t min_multi_recv;     /* multi-receive buffers with less room than this are released, bytes */
-    /* Where completions go: ofpi_endpoint_complete. It must not call back into the context. */
+    uint64_t unexpected_limit;   /* bytes that unexpected messages use, payload and overhead */
+    uint64_t announcement_limit; /* number of announced messages */
+    uint64_t min_multi_recv;     /* a multi-receive buffer with less space than this is released, bytes */
+    /* Delivers completions: ofpi_endpoint_complete. It must not call back into the context. */
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
-    struct ofpi_reserve *entries; /* where each completion to come is promised; outlives the context */
+    struct ofpi_reserve *entries; /* entries reserved for future completions; outlives the context */
     struct ofpi_domain *domain;
     int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer); /* of the domain: ofpi_timer_start */
 };
 
 struct ofpi_receive_context_statistics {
     uint64_t posted_receives, unexpected_messages, unexpected_bytes, announced_messages;
-    uint64_t linear_searches; /* searches with a mask beyond those that have an index */
+    uint64_t linear_searches; /* searches of the arrival order, for a mask that has no index */
 };
 
 uint64_t ofpi_receive_context_min_multi_recv(const struct ofpi_receive_context *context);
 void ofpi_receive_context_set_min_multi_recv(struct ofpi_receive_context *context, uint64_t bytes);
 int ofpi_receive_context_open(const struct ofpi_receive_context_attr *attr, struct ofpi_receive_context **context);
-/* Frees whatever is left, without completions: drain first with ofpi_receive_context_drain. */
+/* Free the context and its objects, without completions: call ofpi_receive_context_drain first. */
 void ofpi_receive_context_close(struct ofpi_receive_context *context);
-/* End every posted receive of this endpoint with `error`: no more messages will come. */
+/* End every posted receive of this endpoint with `error`: no more messages will arrive. */
 void ofpi_receive_context_end(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error);
-/* End every posted receive and every receive under way of this endpoint with `error`; drop its unexpected messages. */
+/* End every receive of this endpoint, posted or in flight, with `error`; discard its unexpected messages. */
 void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error);
 
 /* End every posted receive that names this source with `error`. */
@@ -64,8 +64,10 @@ struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id);
 void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error);
 
 /*
- * The way to the peer is lost, or one of several (OFP_SPARE_WAY of its messages): receives under way from it end with `error`, its announced messages that nobody matched are
- * dropped (their payload is unreachable), whole unexpected messages stay. Costs by what there is of that peer.
+ * The connection to the peer is lost: all its lanes (OFPI_EVERY_LANE), or one (OFP_SPARE_WAY of its messages). Receives
+ * in flight from the peer end with `error`. Its announced messages are discarded, since their payload is unreachable;
+ * those that are set aside report `error` when they are claimed. Complete unexpected messages stay. The cost grows with
+ * the number of the peer's receives and announced messages.
  */
 #define OFPI_EVERY_LANE UINT32_MAX
 void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t lane,

@@ -9,7 +9,7 @@
 #include "match/unexpected.h"
 #include "object/domain.h"
 
-/* For so long (ns) a waiting thread may receive an announced message into its own memory, without a copy. */
+/* A claim within this time (ns) receives the announced message without a copy. */
 #define FETCH_DELAY 1000000
 
 int ofpi_receive_pull(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
@@ -37,7 +37,7 @@ int ofpi_receive_pull(struct ofpi_receive_context *context, struct ofpi_unexpect
     return 0;
 }
 
-/* Beyond the bound, or out of memory, the message stays announced until its request claims it. */
+/* If the bound is reached or memory is short, the message stays announced until its request claims it. */
 static void pull_unclaimed_payloads(struct ofp_timer *timer, uint64_t now)
 {
     struct ofpi_receive_context *context = OFP_CONTAINER_OF(timer, struct ofpi_receive_context, pull_timer);
@@ -62,7 +62,7 @@ void ofpi_receive_pull_open(struct ofpi_receive_context *context, struct ofpi_do
 
 void ofpi_receive_pull_close(struct ofpi_receive_context *context)
 {
-    /* Loops that measure matching have no domain, and no request. */
+    /* Programs that measure matching have no domain; they have no requests either, so they start no timer. */
     if (context->pull_timer.position)
         ofpi_timers_stop(&context->domain->timers, &context->pull_timer);
 }
@@ -72,6 +72,6 @@ void ofpi_receive_pull_schedule(struct ofpi_receive_context *context)
     if (context->pull_timer.position)
         return;
     context->pull_timer.deadline = ofpi_clock_read() + FETCH_DELAY;
-    /* Out of memory for the timer, the message waits until its request claims it. */
+    /* If there is no memory for the timer, the message waits until its request claims it. */
     context->start_timer(context->domain, &context->pull_timer);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fetching the payload of an announced message that a request holds.
+ * Pulling the payload of an announced message that is set aside for a request.
  *
- * The request's claim fetches it into the memory of the claim. A message that is not claimed soon, since the program
- * computes, is fetched into memory of the core's own, within the bound on unexpected messages: its sender does not wait for
- * the program. A claim that comes later copies.
+ * The request's claim pulls the payload into the memory of the claim. If the program does not claim the message soon, a
+ * timer pulls the payload into the core's memory, within the bound on unexpected messages, so that the sender does not
+ * wait for the program. A later claim copies from there.
  *
  * The domain's lock is held.
  */
@@ -16,11 +16,11 @@
 void ofpi_receive_pull_open(struct ofpi_receive_context *context, struct ofpi_domain *domain,
                             int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer));
 void ofpi_receive_pull_close(struct ofpi_receive_context *context);
-/* An announced message has been set aside. */
+/* An announced message has been set aside: start the timer. */
 void ofpi_receive_pull_schedule(struct ofpi_receive_context *context);
 /*
- * Have the payload moved: into the claim that is `receiver`, or into memory of the core's own (NULL). The message stays set
- * aside. -ENOBUFS, -ENOMEM: nothing has changed. The provider may be called.
+ * Pull the payload: into the memory of the claim `receiver`, or into the core's memory (NULL). The message stays set
+ * aside. -ENOBUFS, -ENOMEM: nothing has changed. May call the provider.
  */
 int ofpi_receive_pull(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
                       const struct ofpi_receiver *receiver);

@@ -22,7 +22,7 @@ bool ofpi_many_allocate_piece(struct ofpi_receiver *whole, uint64_t length, stru
         space->iov_base = (char *)space->iov_base + size;
     space->iov_len -= size;
     many->under_way++;
-    /* A message that was cut used up all the room, whatever the minimum. */
+    /* A truncated message used up all the space, even if the minimum is 0. */
     many->open = size == length && space->iov_len >= many->least;
     return many->open;
 }
@@ -49,7 +49,7 @@ void ofpi_many_return_piece(struct ofpi_receive_context *context, struct ofpi_re
     whole->many->open = true;
 }
 
-/* Its memory is the user's again; an error, or what no message's completion could tell, is told now. */
+/* Release the buffer. `reported`: a message's completion has already reported its end; otherwise write one. */
 static void release_buffer(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver, bool reported)
 {
     struct ofpi_many *many = receiver->many;

@@ -13,7 +13,7 @@
 void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
                          uint64_t op_flags, const struct ofp_message *message, struct ofpi_receive_result result)
 {
-    /* The same flags as in the operations' rows, which cannot be reached from a message. */
+    /* The flags of ofp_operation_rows, by channel: a message has no operation by which to find a row. */
     static const uint64_t completed[] = {
         [OFP_CHANNEL_MESSAGE] = OFP_COMPLETED_RECV | OFP_COMPLETED_MSG,
         [OFP_CHANNEL_TAGGED] = OFP_COMPLETED_RECV | OFP_COMPLETED_TAGGED,
@@ -34,7 +34,10 @@ void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_
     context->complete(endpoint, op_flags & ~OFPI_SEGMENTED, &completion);
 }
 
-/* Cold, with a result of its own: the compiler keeps the result of any other receive in registers. */
+/*
+ * Cold and not inlined: this function takes the address of its own copy of the result, so that the compiler can leave
+ * the result of other receives in registers.
+ */
 static __attribute__((cold, noinline)) void
 end_buffer_piece(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofpi_receiver *piece,
                  const struct ofp_message *message, struct ofpi_receive_result result)
@@ -108,7 +111,7 @@ struct ofpi_receiver ofpi_receive_pop_receiver(struct ofpi_receive_context *cont
     return receiver;
 }
 
-/* Complete a receive with OFP_HOLD: the message is reserved for this operation. */
+/* Set the message aside for a receive with OFP_HOLD, and complete the receive. */
 static void set_aside_for_receive(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
                                   struct ofpi_unexpected *unexpected, struct ofpi_receiver *receiver,
                                   const struct ofp_message *message)
@@ -133,7 +136,7 @@ void ofpi_receive_free_unexpected(struct ofpi_receive_context *context, struct o
     borrowed_from = unexpected->payload.borrowed_from;
     message = ofpi_message_of_unexpected(unexpected);
     ofpi_unexpected_free(&context->unexpected, unexpected);
-    /* The request was abandoned, and nothing was transferred to it: do not count the completion. */
+    /* The request was abandoned and received nothing. OFP_PEEK: do not count its completion. */
     borrowed_from.op_flags |= OFP_PEEK;
     ofpi_receive_end(context, endpoint, &borrowed_from, &message, (struct ofpi_receive_result){.error = ECANCELED});
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives with all their flags, cancelling, and the return of messages that were set aside. */
+/* Posting receives with all their flags, cancelling, and returning messages that were set aside. */
 #include "match/receive_post.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
 
-/* Match a kept message or stay posted; with OFP_HOLD a match sets the message aside. */
+/* Match an unexpected message, or stay posted. With OFP_HOLD a match sets the message aside. */
 static int post_plain_receive(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                               const struct ofp_transfer *transfer)
 {
@@ -39,7 +39,8 @@ static int post_plain_receive(struct ofpi_receive_context *context, struct ofp_e
 }
 
 /*
- * Discard a detached message. `inflight` notifies the sender of an announced one; NULL if there is no payload to drop.
+ * Discard a detached message. `inflight` drops the payload of an announced message, which notifies the sender. NULL:
+ * there is no payload to drop.
  */
 static void discard_detached(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
                              struct ofpi_inflight *inflight)
@@ -47,7 +48,7 @@ static void discard_detached(struct ofpi_receive_context *context, struct ofpi_u
     struct ofp_message message = ofpi_message_of_unexpected(unexpected);
     struct ofp_endpoint *endpoint = unexpected->endpoint;
 
-    /* The stream writes into the message until the stream ends, and frees it then. */
+    /* The stream still writes into the message: the message is freed when the stream ends. */
     if (ofpi_unexpected_is_filling(unexpected)) {
         unexpected->filling->dropped = true;
         return;
@@ -57,7 +58,7 @@ static void discard_detached(struct ofpi_receive_context *context, struct ofpi_u
         ofpi_inflight_start(inflight, endpoint, &message, NULL);
 }
 
-/* Complete with what is known of a kept message, then drop it. */
+/* Complete the operation with the length, tag, data and source of an unexpected message, then discard the message. */
 static int complete_and_discard(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                                 const struct ofp_operation *op, struct ofpi_unexpected *unexpected)
 {
@@ -151,7 +152,7 @@ int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoin
 {
     struct ofp_list *order = &context->posted.order;
 
-    /* The newest of this context, as ofp_cancel promises. */
+    /* ofp_cancel specifies that the newest receive with the context is cancelled. */
     for (struct ofp_list *node = order->previous; node != order; node = node->previous) {
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
@@ -163,7 +164,7 @@ int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoin
     return -ENOENT;
 }
 
-/* A message that was set aside meets a posted receive. -ENOMEM: nothing has changed. */
+/* Deliver a set-aside message to a posted receive that matches it. -ENOMEM: nothing has changed. */
 static int deliver_to_posted(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
                              struct ofpi_posted *posted)
 {
@@ -188,7 +189,7 @@ int ofpi_receive_return_message(struct ofpi_receive_context *context, struct ofp
     struct ofpi_posted *posted;
     int result;
 
-    /* The sender took the payload with it: no other receive could get it. */
+    /* The payload is lost, so no other receive could get it. */
     if (unexpected->error) {
         ofpi_unexpected_detach(&context->unexpected, unexpected);
         ofpi_receive_free_unexpected(context, unexpected);
@@ -212,7 +213,9 @@ int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoi
 
     if (unexpected)
         return ofpi_receive_return_claimed(context, unexpected, op_context, waiting);
-    /* Requests are unclaimed by their address; a plain context of the same value only counts where no request has it. */
+    /*
+     * The context of a request is its address. A plain context with the same value is tried only if no request matches.
+     */
     unexpected = ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op_context, 0);
     return unexpected ? ofpi_receive_return_message(context, unexpected, waiting) : -ENOENT;
 }

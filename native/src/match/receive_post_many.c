@@ -23,7 +23,7 @@ static int open_buffer(struct ofpi_receive_context *context, struct ofp_endpoint
     *whole = (struct ofpi_receiver){.op_context = transfer->op->context, .op_flags = transfer->op->flags};
     *many = (struct ofpi_many){
         .endpoint = endpoint,
-        /* A buffer without room is used up even where the minimum is nothing. */
+        /* A buffer without space is used up even if the minimum is 0. */
         .least = context->min_multi_recv ? context->min_multi_recv : 1,
         .open = true,
     };
@@ -38,8 +38,9 @@ static int open_buffer(struct ofpi_receive_context *context, struct ofp_endpoint
 }
 
 /*
- * Give it the kept messages that match, oldest first. It is not posted meanwhile: what arrives while the provider moves
- * one of them is kept too, and has its turn behind those that came before. *used: it may be gone, or has taken something.
+ * Deliver the unexpected messages that match to the buffer, oldest first. The buffer is not posted yet: a message that
+ * arrives during this call is stored as an unexpected one too, so the order of arrival is preserved. *open: the buffer
+ * is still open; if not, it may be freed. *used: the buffer has received a message.
  */
 static int receive_unexpected_messages(struct ofpi_receive_context *context, const struct ofpi_selector *selector,
                                        struct ofpi_receiver *whole, bool *open, bool *used)
@@ -89,7 +90,7 @@ int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endp
     if (!result)
         return 0;
     if (used) {
-        /* Messages are in it already, so refusing it is no longer possible. */
+        /* The buffer has received messages, so the post cannot return an error: report it in a completion. */
         ofpi_many_end(context, &whole, -result);
         return 0;
     }

@@ -7,7 +7,7 @@
 
 struct ofpi_receive_context;
 
-/* OFP_RECV or OFP_TRECV with OFP_MULTI_RECV: kept messages go in at once, then it is posted. */
+/* OFP_RECV or OFP_TRECV with OFP_MULTI_RECV: the buffer first receives unexpected messages, and is then posted. */
 int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                            const struct ofp_transfer *transfer);
 

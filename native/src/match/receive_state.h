@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The members of a receive context, for the files of this folder alone. The domain's lock is held. */
+/* The members of a receive context, for the files of this folder only. The domain's lock guards them. */
 #ifndef OFPI_RECEIVE_STATE_H
 #define OFPI_RECEIVE_STATE_H
 
@@ -13,15 +13,15 @@ struct ofpi_receive_context {
     struct ofpi_inflight_receives in_flight;
     struct ofpi_slab segments; /* struct ofpi_segments of all receivers */
     struct ofpi_slab many;     /* struct ofpi_many */
-    uint64_t min_multi_recv;   /* bytes, of buffers posted from now on */
+    uint64_t min_multi_recv;   /* bytes; applies to buffers posted from now on */
     struct ofpi_reserve *entries;
     struct ofpi_domain *domain;
-    struct ofp_timer pull_timer; /* runs while a request holds an announced message; receive_fetch.c */
+    struct ofp_timer pull_timer; /* runs after an announced message was set aside; receive_fetch.c */
     int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer);
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
 };
 
-/* How an operation ended; all zero: well. */
+/* How an operation ended; all zero: success. */
 struct ofpi_receive_result {
     uint64_t flags; /* OFP_COMPLETED_CLAIM, OFP_COMPLETED_MULTI_RECV */
     uint64_t buffer_offset;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages whose payload follows their beginning in a stream. One that is expected goes straight into the posted memory. Any
- * other is kept at once, at its full length and in its place in the order, and fills while it waits: whoever matches it
- * meanwhile becomes the receiver of the lent receive, and is served when it is whole.
+ * Messages whose payload follows their header in a stream. If a posted receive matches, the stream fills the posted
+ * memory. Otherwise an unexpected message is stored at once, with memory for its full length and in its place in the
+ * order, and the stream fills it while it waits. A receive that matches it meanwhile becomes the receiver of the
+ * receive in flight, and completes when the message is complete.
  */
 #include "match/receive_stream.h"
 
@@ -52,7 +53,7 @@ int ofpi_message_begun(struct ofpi_receive_context *context, struct ofp_endpoint
     struct ofpi_inflight *inflight = ofpi_inflight_allocate(&context->in_flight, context);
     struct ofpi_receiver receiver;
 
-    /* Allocate first, before a posted receive is used. */
+    /* Check the allocation before the posted receive is removed: it could not return to its place in the order. */
     if (!inflight)
         return -ENOBUFS;
     if (posted && !(posted->receiver.op_flags & OFP_HOLD)) {
@@ -71,8 +72,8 @@ int ofpi_message_begun(struct ofpi_receive_context *context, struct ofp_endpoint
 }
 
 /*
- * The stream ends before a receive matched its message. Without an error the message is whole; with one it is
- * discarded, unless it is set aside for an operation.
+ * The stream ends before a receive matched its message. Without an error the message is complete. With an error the
+ * message is discarded, or, if it is set aside, stores the error for its claim.
  */
 static void end_unmatched_stream(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected, int error)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A receiver: whose message it is to be, and the user's memory for it.
+ * A receiver: the owner of a receive operation, and the user's memory for its message.
  *
- * One segment lies inside; more lie in a block of the context's slab. The regions are held from capture to release.
- * A part of a multi-receive buffer holds nothing itself; receive_many.h.
+ * One segment is stored in the receiver itself; several are stored in a block of the context's slab. The receiver
+ * retains the regions from ofpi_receiver_init to ofpi_receiver_release. A receiver of a multi-receive buffer retains
+ * nothing itself: the buffer does (receive_many.h).
  */
 #ifndef OFPI_RECEIVER_H
 #define OFPI_RECEIVER_H
@@ -23,21 +24,21 @@ struct ofpi_segments {
 
 /* A multi-receive buffer; receive_many.h. */
 struct ofpi_many {
-    struct ofp_endpoint *endpoint; /* where it was posted */
-    struct ofp_region *region;     /* held; or NULL */
+    struct ofp_endpoint *endpoint; /* the endpoint where the buffer was posted */
+    struct ofp_region *region;     /* retained; or NULL */
     char *base;                    /* start of the buffer; buffer_offset is relative to it */
-    uint64_t least;
-    uint64_t under_way; /* messages with a piece of the buffer that have not completed */
-    bool open;          /* the buffer accepts further messages */
-    int error;          /* positive: why it was ended from outside */
+    uint64_t least;                /* bytes: with less space the buffer is used up */
+    uint64_t under_way;            /* messages with a piece of the buffer that have not completed */
+    bool open;                     /* the buffer accepts further messages */
+    int error;                     /* positive: the operation was cancelled or failed with this error */
 };
 
 struct ofpi_receiver {
     uint64_t op_context;
     uint64_t op_flags;   /* the operation's, and OFPI_SEGMENTED */
-    struct iovec memory; /* the one segment; iov_len is the room in all of them */
+    struct iovec memory; /* the only segment, or a struct ofpi_segments; iov_len is the length of all segments */
     union {
-        struct ofp_region *region; /* of the one segment, or NULL */
+        struct ofp_region *region; /* of the only segment, or NULL */
         struct ofpi_many *many;    /* with OFP_MULTI_RECV: the buffer that `memory` is a part of */
     };
 };
@@ -45,9 +46,9 @@ struct ofpi_receiver {
 /* `segments`: slab of struct ofpi_segments. -EINVAL: too many segments; -ENOMEM. */
 int ofpi_receiver_init(struct ofpi_receiver *receiver, struct ofpi_slab *segments, const struct ofp_transfer *transfer);
 void ofpi_receiver_release(struct ofpi_receiver *receiver, struct ofpi_slab *segments);
-/* Copy into the memory at `offset`, as far as there is room. */
+/* Copy into the memory at `offset`, as far as there is space. */
 void ofpi_receiver_write(const struct ofpi_receiver *receiver, uint64_t offset, const void *data, uint64_t length);
-/* The memory as an array, which lives as long as the receiver stays where it is, and the regions of its entries. */
+/* The memory as an array, and the regions of its entries. Both are valid until the receiver is moved or released. */
 const struct iovec *ofpi_receiver_get_iov(const struct ofpi_receiver *receiver, uint32_t *count);
 struct ofp_region *const *ofpi_receiver_get_regions(const struct ofpi_receiver *receiver);
 

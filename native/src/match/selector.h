@@ -3,7 +3,7 @@
  * The selector of a receive, and the index keys of selectors and of messages.
  *
  * A class is a kind of selector: which bits of the tag are ignored, and whether the source is named. Within a class
- * equal keys mean a match, so each class has an index of its own.
+ * a selector matches a message if their keys are equal, so each class has an index of its own.
  */
 #ifndef OFPI_SELECTOR_H
 #define OFPI_SELECTOR_H
@@ -14,7 +14,7 @@
 struct ofpi_selector {
     uint64_t tag, ignore;
     uint32_t source;  /* OFP_PEER_ANY: any */
-    uint32_t channel; /* the message channel knows no tags */
+    uint32_t channel; /* messages of OFP_CHANNEL_MESSAGE have no tags */
 };
 
 static inline struct ofpi_selector ofpi_selector_of(const struct ofp_operation *op)
@@ -31,7 +31,7 @@ static inline struct ofpi_match_key ofpi_key_of_selector(const struct ofpi_selec
     return (struct ofpi_match_key){selector->tag, ofpi_match_origin_build(selector->channel, selector->source)};
 }
 
-/* The key under which a class with this mask knows a message. */
+/* The key of a message in the index of the class with this mask. */
 static inline struct ofpi_match_key ofpi_message_key_build(uint32_t channel, uint64_t tag, uint32_t source,
                                                            uint64_t ignore, bool named)
 {

@@ -56,11 +56,12 @@ void ofpi_unexpected_close(struct ofpi_unexpected_messages *unexpected)
     ofpi_slab_close(&unexpected->extra_slab);
 }
 
-/* ---------------------------------------------------------------------------------------------- keeping and bounds */
+/* ---------------------------------------------------------------------------------------------- storage and bounds */
 
 /*
- * Of a message that is here; lent memory is the program's. What masks cost beyond the inline nodes is not counted: it is the
- * receiver's own choice, and bounded by OFPI_UNEXPECTED_CLASSES.
+ * The memory that a message which is not announced uses. Borrowed memory belongs to the program, so it is not counted.
+ * Extra nodes are not counted either: the receiving program's masks cause them, and OFPI_UNEXPECTED_CLASSES limits
+ * their number.
  */
 static uint64_t compute_message_memory(const struct ofpi_unexpected *message)
 {
@@ -70,7 +71,7 @@ static uint64_t compute_message_memory(const struct ofpi_unexpected *message)
 static bool check_bound_of_message(struct ofpi_unexpected_messages *unexpected, const struct ofpi_unexpected *message,
                                    bool wanted)
 {
-    /* Messages that were promised room, or that a receive wants, may have gone beyond the limit. */
+    /* Messages with OFP_ROOM_PROMISED, or that a receive wants, may have exceeded the limit. */
     uint64_t used = unexpected->memory < unexpected->memory_limit ? unexpected->memory : unexpected->memory_limit;
     uint64_t room = unexpected->memory_limit - used;
     bool is_short = message->length <= OFPI_SHORT_PAYLOAD;
@@ -79,10 +80,10 @@ static bool check_bound_of_message(struct ofpi_unexpected_messages *unexpected, 
         return wanted || unexpected->announced < unexpected->announcement_limit;
     if (wanted && is_short)
         return true;
-    /* Not by memory_of: the length is somebody else's, and the sum might be small again. */
+    /* Do not add to the length, as compute_message_memory does: the peer chooses it, and the sum might wrap around. */
     if (room >= sizeof(*message) && (is_short || message->length <= room - sizeof(*message)))
         return true;
-    /* One message that is too long for the bound by itself is no reason to throttle the others. */
+    /* A message that alone is too long for the bound is no reason to throttle others. */
     if (used >= unexpected->memory_limit / 2)
         unexpected->announce_only = true;
     return false;
@@ -130,7 +131,7 @@ static struct ofpi_unexpected *create_unexpected(struct ofpi_unexpected_messages
     return stored;
 }
 
-/* Enter a message into the counts and bounds; uncount_kept() takes it out. */
+/* Add a message to the counts that the bounds limit; remove_from_counts() is the reverse. */
 static void add_to_counts(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *stored)
 {
     unexpected->messages++;
@@ -206,7 +207,7 @@ struct ofpi_unexpected *ofpi_unexpected_reserve(struct ofpi_unexpected_messages 
     return add_unexpected(unexpected, stored);
 }
 
-/* Whether it has room as one that is here. */
+/* Whether an announced message is within the bound on memory, with its payload. */
 static bool check_bound_of_payload(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     bool result;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages without a receive: kept in the order of arrival, and indexed once for every class of receive that ever
- * asked. Owned by the receive context; the domain's lock is held.
+ * Unexpected messages, in the order of arrival, with an index for each class of receive that has been posted. The
+ * receive context owns the messages. The domain's lock is held.
  *
- * A kept message is either waiting (in the order and in every index, to be found by any receive) or set aside (found
- * under the context value of the operation that claimed it, and by nothing else). Its payload is here, or on its way into
- * the memory for it (filling: receive_stream.c, receive_fetch.c), or still with the sender (announced), or lost together
- * with the sender. The memory is the message's own, or lent by the request that received it and gave it back.
+ * A message is waiting (in the order and in every index, where any receive can match it), or set aside (found only by
+ * the context value of the operation for which it is reserved), or neither: during a call, or while a receive in flight
+ * owns it. Its payload is complete, or in flight into the message's memory (filling: receive_stream.c,
+ * receive_fetch.c), or still with the sender (announced), or lost together with the sender. The message owns its
+ * memory, or borrows it from a request's claim.
  */
 #ifndef OFPI_UNEXPECTED_H
 #define OFPI_UNEXPECTED_H
@@ -15,44 +16,44 @@
 #include "match/receiver.h"
 #include "match/selector.h"
 
-/* Payload up to this lies in the message itself. */
+/* A payload of up to this many bytes is stored in the message itself. */
 #define OFPI_SHORT_PAYLOAD 64
-/* Masks beyond these have no index and cost a search in order of arrival. */
+/* Once there are this many classes, a further mask has no index, and is searched for in the order of arrival. */
 #define OFPI_UNEXPECTED_CLASSES 16
 #define OFPI_INLINE_NODES 2u
 
-/* A message's node in the index of a class from OFPI_INLINE_NODES on; a chain in the order of the classes. */
+/* A message's node in the index of a class from OFPI_INLINE_NODES on. Its nodes are a chain in the order of classes. */
 struct ofpi_extra_node {
     struct ofpi_match_node node;
     struct ofpi_unexpected *message;
     struct ofpi_extra_node *next;
 };
 
-/* The first cache line is all that a lookup touches, the second is only used once there are two classes. */
+/* A lookup touches only the first cache line. The second is used only when there are at least two classes. */
 struct ofpi_unexpected {
-    struct ofpi_match_node first; /* in the index of class 0; of the set-aside ones while set aside */
+    struct ofpi_match_node first; /* in the index of class 0, or in set_aside_index */
     uint32_t source;
     uint8_t channel;
-    uint8_t lane; /* announced: message.spare[OFP_SPARE_WAY] */
+    uint8_t lane; /* of an announced message: message.spare[OFP_SPARE_WAY] */
     bool has_data : 1, announced : 1, set_aside : 1;
-    bool borrowed : 1;             /* its memory is payload.lender's */
+    bool borrowed : 1;             /* payload.borrowed_from owns the memory */
     struct ofpi_match_node second; /* in the index of class 1 */
-    struct ofpi_extra_node *extra; /* as many as extra_count, also while set aside */
+    struct ofpi_extra_node *extra; /* extra_count nodes, also while set aside */
     struct ofp_list order;         /* in ofpi_unexpected_messages.order or .set_aside */
     uint64_t tag, data, length;
-    struct ofp_endpoint *endpoint; /* where it arrived */
+    struct ofp_endpoint *endpoint; /* the endpoint where the message arrived */
     union {
         struct ofp_peer *peer;         /* of an announced message; NULL once the peer is lost */
-        struct ofpi_inflight *filling; /* of any other: the stream that still fills it, or NULL */
+        struct ofpi_inflight *filling; /* of any other: the receive in flight that still fills it, or NULL */
     };
     uint16_t extra_count;
-    bool counted;  /* held by the bound on announcements, although it is here */
-    int32_t error; /* announced: why the payload is lost; 0: it is not */
+    bool counted;  /* counted against the bound on announcements, although not announced */
+    int32_t error; /* why the payload is lost; 0: it is not lost */
     union {
         char bytes[OFPI_SHORT_PAYLOAD];
         struct { /* longer payload */
             void *memory;
-            struct ofpi_receiver borrowed_from; /* lent: the claim of a request, whose memory it is */
+            struct ofpi_receiver borrowed_from; /* if `borrowed`: the claim that owns the memory */
         };
         struct { /* announced */
             uint64_t provider_data[6];
@@ -79,14 +80,14 @@ struct ofpi_unexpected_messages {
     struct ofpi_slab slab, extra_slab;
 
     /*
-     * Two bounds, each for a kind of its own: on the memory of messages that are here, payload and all else that they take,
-     * and on the number of announced ones, whose size is always the same. A short message that is here, but has no room within the
-     * first bound, may count among those.
+     * Two bounds: one on the memory of messages that are not announced, payload and overhead, and one on the number of
+     * announced messages, whose size is constant. A short message may be counted against the second bound although its
+     * payload arrives with it (`counted`).
      */
     uint64_t memory_limit, announcement_limit;
-    uint64_t memory;                     /* bytes that the messages here take */
-    uint64_t messages, bytes, announced; /* kept now, set aside included; bytes of payload; by the second bound */
-    bool announce_only;                  /* memory has reached its bound and not fallen to half of it since */
+    uint64_t memory;                     /* bytes that are counted against memory_limit */
+    uint64_t messages, bytes, announced; /* messages, also set-aside ones; their payload; counted by the second bound */
+    bool announce_only;                  /* set when `memory` reaches its bound, cleared when it is below half */
     uint64_t linear_searches;
 };
 
@@ -95,59 +96,60 @@ int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint
 void ofpi_unexpected_close(struct ofpi_unexpected_messages *unexpected);
 
 /*
- * Keep a whole message, whose payload is copied (NULL: it follows), or an announced one, which has none. It is neither
- * waiting nor set aside yet. `wanted`: a receive claims it, and the number of receives is a bound already, so for what
- * takes no memory beside its own there is no other. NULL: over a bound, or out of memory.
+ * Store a message: a complete one, whose payload is copied, or an announced one, which has no payload yet. The message
+ * is neither waiting nor set aside yet. `wanted`: a receive with OFP_HOLD has matched it. The number of posted receives
+ * limits such messages, so a message without separate memory is then not checked against a bound. NULL: over a bound,
+ * or out of memory.
  */
 struct ofpi_unexpected *ofpi_unexpected_store(struct ofpi_unexpected_messages *unexpected,
                                               struct ofp_endpoint *endpoint, const struct ofp_message *message,
                                               const void *payload, bool announced, bool wanted);
-/* The same for a message whose payload follows, held to the bound that `room` names. */
+/* As ofpi_unexpected_store, for a message whose payload follows. The message counts against the bound `room`. */
 struct ofpi_unexpected *ofpi_unexpected_reserve(struct ofpi_unexpected_messages *unexpected,
                                                 struct ofp_endpoint *endpoint, const struct ofp_message *message,
                                                 enum ofp_room room, bool wanted);
 /*
- * An announced message is here from now on, and its payload follows: into the memory of `lender`, which moves into it, or of
- * its own, within the bound (NULL). Short ones have room inside, and no lender. -ENOBUFS: beyond the bound; -ENOMEM: nothing
- * has changed.
+ * Prepare an announced message for its payload. The message borrows the memory of `borrowed_from`, which moves into it,
+ * or (NULL) allocates its own within the bound. A short message contains its payload and never borrows. -ENOBUFS
+ * (beyond the bound), -ENOMEM: nothing has changed.
  */
 int ofpi_unexpected_allocate_payload(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
                                      const struct ofpi_receiver *borrowed_from);
-/* Into its place in the order of arrival. -ENOMEM: nothing has changed. */
+/* Make the message waiting, at its place in the order of arrival. -ENOMEM: nothing has changed. */
 int ofpi_unexpected_insert(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
-/* The same from set aside. */
+/* Make a set-aside message waiting again. -ENOMEM: nothing has changed. */
 int ofpi_unexpected_return(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
-/* Under the innermost owner of an operation of the endpoint. */
+/* Set the message aside under the innermost owner of an operation of the endpoint. */
 void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
                                const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags);
-/* Whether it is set aside for a request. */
+/* Whether the message is set aside for a request. */
 bool ofpi_unexpected_is_of_request(const struct ofpi_unexpected *message);
-/* From waiting or set aside back to neither. */
+/* Remove the message from the waiting or set-aside ones. */
 void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
-/* Its sender is gone, and the payload of an announced message with it: whoever receives it is told so. */
+/* The payload of an announced message is lost with its sender: a claim of the message ends with `error`. */
 void ofpi_unexpected_mark_lost(struct ofpi_unexpected *message, int error);
-/* Free a message that is neither; a lender is the caller's affair. */
+/* Free a message that is neither waiting nor set aside. The caller releases borrowed memory. */
 void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 
-/* The waiting message that arrived first among those that match, or NULL. It stays where it is. */
+/* The first-arrived waiting message that matches, or NULL. It stays waiting. */
 struct ofpi_unexpected *ofpi_unexpected_find(struct ofpi_unexpected_messages *unexpected,
                                              const struct ofpi_selector *selector);
-/* Of those set aside under this owner the one that arrived first, or NULL. */
+/* The first-arrived message that is set aside under this owner, or NULL. */
 struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpected_messages *unexpected,
                                                        const struct ofp_endpoint *endpoint, uint64_t op_context,
                                                        uint64_t op_flags);
 
-/* Whether a stream still fills a kept message; who takes one off the lists hands it to its `filling`. */
+/* Whether a receive in flight still fills the message. If so, it frees the message after ofpi_unexpected_detach. */
 static inline bool ofpi_unexpected_is_filling(const struct ofpi_unexpected *kept)
 {
     return !kept->announced && kept->filling;
 }
-/* The payload of a message that is whole. */
+/* The payload of a message that is not announced. */
 static inline void *ofpi_payload_of_unexpected(struct ofpi_unexpected *message)
 {
     return message->length > OFPI_SHORT_PAYLOAD ? message->payload.memory : message->payload.bytes;
 }
-/* As the provider told it. */
+/* The message as the provider reported it. */
 struct ofp_message ofpi_message_of_unexpected(const struct ofpi_unexpected *message);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where kept messages are found: the order of arrival, an index for each class of receive, and those set aside. */
+/* How unexpected messages are found: by order of arrival, by an index for each class of receive, or set aside. */
 #include <errno.h>
 
 #include "base/slab.h"
@@ -16,7 +16,7 @@ static struct ofpi_unexpected *message_of_order_node(struct ofp_list *node)
 
 /* ----------------------------------------------------------------------------------------------- nodes and classes */
 
-/* Give the message a node for every class. */
+/* Allocate the nodes that the message needs for this many classes. Nodes that it has stay. */
 static int reserve_nodes(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message, uint32_t classes)
 {
     struct ofpi_extra_node **end = &message->extra;
@@ -91,14 +91,16 @@ static void remove_from_all_classes(struct ofpi_unexpected_messages *unexpected,
         ofpi_match_index_remove(&unexpected->classes[i].index, &extra->node);
 }
 
-/* A class that is asked for the first time: every waiting message enters its index. NULL: out of memory. */
+/* Add a class when the first receive needs it: insert every waiting message into its index. NULL: out of memory. */
 static struct ofpi_unexpected_class *add_unexpected_class(struct ofpi_unexpected_messages *unexpected, uint64_t ignore,
                                                           bool named)
 {
     struct ofpi_unexpected_class *class = &unexpected->classes[unexpected->class_count];
     struct ofp_list *node, *following;
 
-    /* All memory first, so that no class is left half filled. Nodes stay with their messages for another try. */
+    /*
+     * Allocate first, so that no index is incomplete. If memory is short, a later call uses the nodes allocated here.
+     */
     OFP_LIST_EACH(node, following, &unexpected->order) {
         if (reserve_nodes(unexpected, message_of_order_node(node), unexpected->class_count + 1))
             return NULL;
@@ -159,7 +161,7 @@ struct ofpi_unexpected *ofpi_unexpected_find(struct ofpi_unexpected_messages *un
 
 /* -------------------------------------------------------------------------------------------------- the two states */
 
-/* By sequence: at the end as a rule; one that comes back is old, so its place is sought from the front. */
+/* Insert by sequence, usually at the end. A returned message is old: search for its place from the front. */
 static void insert_in_order(struct ofp_list *order, struct ofpi_unexpected *message)
 {
     struct ofp_list *position = order->previous;
@@ -211,7 +213,7 @@ static struct ofpi_match_key build_set_aside_key(const struct ofp_endpoint *endp
 
 bool ofpi_unexpected_is_of_request(const struct ofpi_unexpected *message)
 {
-    /* As set_aside_key has written it. */
+    /* build_set_aside_key stores in the upper half whether the owner is a request. */
     return message->set_aside && message->first.key.origin >> 32;
 }
 
