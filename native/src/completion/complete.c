@@ -18,8 +18,8 @@ static inline void deliver_completion(struct ofpi_endpoint *endpoint, uint64_t o
 
     if (op_flags & OFPI_REQUEST) {
         /*
-         * A request that ends within its call has no completion record. So only receives report more than an error
-         * here.
+         * A request that ends within its call stores no completion, so its caller could not read these members. For the
+         * same result in all cases, only receives report more than an error.
          */
         if (!(completion->flags & OFP_COMPLETED_RECV)) {
             completion->length = completion->data = completion->tag = 0;
@@ -29,7 +29,7 @@ static inline void deliver_completion(struct ofpi_endpoint *endpoint, uint64_t o
     } else if (__builtin_expect(op_flags & OFPI_OWNED, 0)) {
         struct ofpi_owner *owner = (struct ofpi_owner *)(uintptr_t)completion->context;
 
-        /* The owner delivers the completion to the next owner through this function, which wakes the waiters then. */
+        /* `finish` delivers the completion to the next owner through this function, which then wakes the waiters. */
         owner->finish(owner, &endpoint->base, op_flags, completion);
         return;
     } else {

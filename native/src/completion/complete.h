@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where finished operations go: to their owner. The domain's lock is held. */
+/* Delivering the completions of operations to their owners. The domain's lock is held. */
 #ifndef OFPI_COMPLETE_H
 #define OFPI_COMPLETE_H
 
@@ -7,11 +7,12 @@
 #include "object/owner.h"
 
 /*
- * One operation has finished. `op_flags`: the operation's flags, which say whose it is, and whether it wants an entry on a
- * selective endpoint, or was an inject, copied or not (no entry unless it failed). completion->endpoint is filled here.
+ * Complete one operation: count it, and deliver its completion to its owner. `op_flags`: the operation's flags. They
+ * say which kind of owner it has, whether it needs an entry on an endpoint with selective completion (OFP_COMPLETION),
+ * and whether it was an inject or was copied (an entry only if it failed). Sets completion->endpoint.
  */
 void ofpi_endpoint_complete(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
-/* From within `finish`: the completion goes to the owner before. */
+/* Call this from an owner's `finish`: it delivers the completion to the owner that the operation had before. */
 void ofpi_owner_deliver(const struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
                         struct ofp_completion *completion);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues. The ring is the fast path; when it is full completions go to a list behind it, so an overrun loses nothing:
- * each operation has an entry for that in reserve (entries.h). As long as the list holds anything, new completions go to its end,
- * and readers empty the ring before it: order is kept.
+ * Completion queues. The ring is the fast path. When it is full, completions are appended to the list `spill`, so an
+ * overrun loses nothing: each operation has a reserved list entry (entries.h). To preserve the order, new completions
+ * are appended to the list as long as it is not empty, and readers empty the ring before the list.
  */
 #include "completion/completion_queue.h"
 
@@ -70,11 +70,11 @@ int ofp_cq_retire(struct ofp_cq *cq)
         return -EBUSY;
     }
     cq->closing = true;
-    /* The waiters' conditions read `closing` and what is freed below, so the waiters leave first. */
+    /* The waiters' conditions read members that are freed below: let the waiters leave first. */
     ofpi_wait_for_leavers(domain, &cq->waiting);
     ofpi_sleeper_close(domain, &cq->sleeper);
     ofp_list_remove(&cq->node);
-    /* The requests belong to the domain; only their links go with the queue. */
+    /* Only unlink the requests: they belong to the domain. */
     while (ofp_list_pop(&cq->finished))
         ;
     while ((node = ofp_list_pop(&cq->spill)))
@@ -87,7 +87,7 @@ int ofp_cq_retire(struct ofp_cq *cq)
 
 void ofp_cq_free(struct ofp_cq *cq)
 {
-    /* Separate from retiring: threads on their way into a call still read `closing`. */
+    /* Separate from ofp_cq_retire: threads that have entered a call, and wait for the lock, still read `closing`. */
     if (cq->closing)
         free(cq);
 }
@@ -135,7 +135,7 @@ void ofpi_cq_push_unreserved(struct ofp_cq *cq, const struct ofp_completion *com
         ofpi_cq_push(cq, completion);
         return;
     }
-    /* Count each further event in the record of the first, until that record is read. */
+    /* Count each further lost completion in the entry of the first one, until that entry is read. */
     if (!cq->overflow) {
         cq->overflow = store_spilled_completion(cq, &overflow);
         ofpi_cq_notify(cq);
@@ -172,7 +172,7 @@ static uint64_t pop_completions(struct ofp_cq *cq, struct ofp_completion *rows, 
     return taken;
 }
 
-/* The ring is empty: make progress once, then read. */
+/* The ring is empty: make progress once, then read. Leaves the domain. */
 static int64_t poll_queue_and_leave(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
 {
     int64_t result;
@@ -232,8 +232,8 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
         result = -ECANCELED;
     }
     /*
-     * When the time-out has passed, fewer than `min` completions are returned; when only this round of waiting ends,
-     * none.
+     * After the caller's time-out, return fewer than `min` completions. If only this round of waiting has ended, return
+     * none: the caller waits again.
      */
     if (result == 1 || (result == 0 && *expired))
         result = (int64_t)pop_completions(cq, rows, max);

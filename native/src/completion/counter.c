@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counters (fi_cntr(3)): a value and an error value that finished operations advance, and threads that wait for them. */
+/* Counters (fi_cntr(3)): a value and an error value that completed operations advance, and waits for them. */
 #include "completion/counter.h"
 
 #include <stdlib.h>
@@ -72,7 +72,9 @@ int ofp_counter_retire(struct ofp_counter *counter)
 
 void ofp_counter_free(struct ofp_counter *counter)
 {
-    /* Separate from retiring: threads on their way into a call still read `closing`. */
+    /*
+     * Separate from ofp_counter_retire: threads that have entered a call, and wait for the lock, still read `closing`.
+     */
     if (counter->closing)
         free(counter);
 }
@@ -98,7 +100,7 @@ static void move_reached_thresholds(struct ofp_counter *counter)
             return;
         ofp_list_remove(&first->node);
         first->counter = NULL;
-        /* The work is not started here: counters change within callbacks of providers, which must not post. */
+        /* Do not start the deferred work here: counters change within callbacks of providers, which must not post. */
         ofp_list_append(&counter->domain->due, &first->node);
     }
 }
@@ -107,7 +109,7 @@ void ofpi_counter_add_threshold(struct ofp_counter *counter, struct ofpi_thresho
 {
     struct ofp_list *position = counter->thresholds.previous;
 
-    /* Search from the end, and insert behind equal values: programs mostly count upwards. */
+    /* Search from the end: programs usually add rising values. Insert behind equal values. */
     while (position != &counter->thresholds && OFP_CONTAINER_OF(position, struct ofpi_threshold, node)->value > value)
         position = position->previous;
     threshold->counter = counter;
@@ -120,7 +122,7 @@ static void notify_counter_waiters(struct ofp_counter *counter)
 {
     if (counter->waiting)
         ofpi_domain_wake(counter->domain);
-    /* The user of the descriptor waits for one value: do not wake it below that value. */
+    /* The user of the descriptor waits for one value: do not wake the user for a smaller one. */
     if (counter->sleeper.armed && (counter->value >= counter->awaited || counter->errors != counter->known_errors))
         ofpi_sleeper_wake(counter->domain, &counter->sleeper);
 }
@@ -204,7 +206,7 @@ void ofpi_counters_unbind(struct ofpi_endpoint *endpoint)
             endpoint->counters[i]->uses--;
 }
 
-/* ------------------------------------------------------------------------------------------------- reading, changing */
+/* ------------------------------------------------------------------------------------------------ reading, changing */
 
 static int read_counter_field(struct ofp_counter *counter, const uint64_t *field, uint64_t *value)
 {

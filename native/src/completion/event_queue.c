@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Event queues (fi_eq(3)): what happens to peers, and what the program writes itself. The bound is for the program's own
- * events; those of the core go beyond it, since none may be lost.
+ * Event queues (fi_eq(3)): events about peers and devices, and events that the program writes. Only the program's
+ * events are limited by `size`. The core's events exceed it, since none may be lost.
  */
 #include "completion/event_queue.h"
 
@@ -206,7 +206,7 @@ static bool has_events(const void *argument)
     return eq->count || eq->closing;
 }
 
-/* With the lock held. 1: there is an event. */
+/* The lock is held. 1: there is an event. */
 static int wait_for_event(struct ofp_eq *eq, int64_t timeout, bool *expired)
 {
     int result;

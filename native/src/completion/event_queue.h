@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Event queues. The domain's lock guards all. */
+/* Event queues. The domain's lock guards all members. */
 #ifndef OFPI_EVENT_QUEUE_H
 #define OFPI_EVENT_QUEUE_H
 
@@ -8,19 +8,19 @@
 struct ofp_eq {
     struct ofpi_domain *domain;
     struct ofp_list node;    /* in domain->event_queues */
-    struct ofp_list entries; /* oldest first */
-    uint64_t count, size;    /* `size`: above it the program's own events are refused */
+    struct ofp_list entries; /* struct entry of event_queue.c, oldest first */
+    uint64_t count, size;    /* if `count` reaches `size`, events that the program writes are refused */
     uint32_t uses;           /* endpoints bound to it */
     uint32_t waiting;        /* threads in ofp_eq_wait */
-    bool closing;            /* waits end, calls are refused; set for good by retiring */
+    bool closing;            /* set by ofp_eq_retire, and never cleared: waits end, calls are refused */
     struct ofpi_sleeper sleeper;
 };
 
-/* Write an event of the core's own, with event->data_length bytes. */
+/* Write an event, with event->data_length bytes of data, beyond `size` if need be. -ENOMEM. */
 int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *data);
-/* Something happened to a peer. */
+/* Write an event about a peer; out of memory: log an error instead. */
 void ofpi_eq_report_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error);
-/* Something happened to the domain's device. */
+/* Write an event about the domain's device to each of its event queues; out of memory: log an error instead. */
 void ofpi_eq_report_device(struct ofpi_domain *domain, int error, const char *text);
 
 #endif

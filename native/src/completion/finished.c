@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The finished requests of a queue with `notify`: reading them, and polling until there are some. */
+/* The list of finished requests with `notify` of a completion queue: reading it, and polling until it has entries. */
 #include <errno.h>
 
 #include "base/clock.h"

@@ -4,7 +4,7 @@
 
 #include "completion/request_slots.h"
 
-/* The operation of a request has ended. */
+/* Finish a request whose operation has completed. The domain's lock is held. */
 void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The request of a multi-receive buffer: one operation, many completions. They are taken one after the other with
- * ofp_request_take; each time the request is either FINISHED again at once, since the next one is there, or RUNNING
- * again. The completion with OFP_COMPLETED_MULTI_RECV is the last, and taking it gives the request back.
+ * The request of a multi-receive buffer: one operation with many completions. ofp_request_take reads one completion.
+ * After it the request is FINISHED again at once if there is a next completion, otherwise RUNNING. The completion with
+ * OFP_COMPLETED_MULTI_RECV is the last one, and reading it frees the request.
  */
 #include "completion/request_many.h"
 
@@ -96,6 +96,6 @@ void ofpi_request_many_release(struct ofp_request *request)
         ofp_list_remove(&request->node);
     request->notify = false;
     request->released = true;
-    /* Later completions are dropped, and the last one frees the slot. */
+    /* Later completions are discarded, and the last one frees the slot. */
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
 }

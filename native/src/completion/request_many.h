@@ -5,14 +5,18 @@
 #include "completion/request_slots.h"
 
 void ofpi_request_many_start(struct ofp_request *request);
-/* Its last completion has come, so that the operation is no more. */
+/* Whether the last completion was stored, so that the operation has ended. */
 bool ofpi_request_many_is_over(const struct ofp_request *request);
-/* A completion has come. True: it is the first to be taken, and somebody may want to hear of it. */
+/*
+ * Handle a completion of the operation. True: the caller stores it in the request, which finishes, and notifies
+ * waiters. False: the completion was appended to `later`, or discarded.
+ */
 bool ofpi_request_many_complete(struct ofp_request *request, const struct ofp_completion *completion);
-/* The first completion was taken: the next one is there, or it runs, or it was given back. */
+/* The first completion was read: load the next one, or set the request running, or free it after the last one. */
 void ofpi_request_many_advance(struct ofp_request *request);
-/* Nobody will take the rest. */
+/* The program releases the request: discard all its completions, and free it after the last one. */
 void ofpi_request_many_release(struct ofp_request *request);
+/* The use of the slot ends: free the completions that were not read. */
 void ofpi_request_many_clear(struct ofp_request *request);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The slots of requests, for all domains of the process.
  *
- * A handle is generation << 32 | index + 1, and a directory leads from the index to the slot, so that any number whatever
- * may be looked up: memory of slots stays the directory's for good, and a chunk of them goes from domain to domain. The
- * generation advances when a use ends, which makes its handle stale before anybody else gets the slot.
+ * A handle is generation << 32 | index + 1, and a directory maps the index to the slot, so that any number can be
+ * looked up safely. Slots are allocated in chunks, which are never freed: when a domain closes, another one uses its
+ * chunks. The generation advances when a use ends, so the old handle is stale before the slot is used again.
  */
 #include "completion/request_slots.h"
 
@@ -20,15 +20,15 @@
 
 #define CHUNK_REQUESTS 64
 #define DIRECTORY_CHUNKS (1u << 18)
-#define GENERATIONS (1u << 31) /* handles stay positive */
+#define GENERATIONS (1u << 31) /* so that handles are positive */
 
 struct ofpi_request_chunk {
     struct ofp_request slots[CHUNK_REQUESTS];
-    struct ofpi_request_chunk *next; /* of the domain, or among those without one */
+    struct ofpi_request_chunk *next; /* in the domain's list of chunks, or in `unused` */
 };
 
 static _Atomic(struct ofpi_request_chunk *) directory[DIRECTORY_CHUNKS];
-/* Guarded by OFPI_LOCK_REQUEST_SLOTS, which is taken inside a domain's lock, never the other way round. */
+/* Guarded by OFPI_LOCK_REQUEST_SLOTS. Lock order: a domain's lock first, then this one. */
 static uint32_t known_chunks;
 static struct ofpi_request_chunk *unused;
 
@@ -40,7 +40,7 @@ static struct ofpi_request_chunk *create_request_chunk(void)
         return NULL;
     for (uint32_t i = 0; i < CHUNK_REQUESTS; i++)
         chunk->slots[i].place = known_chunks * CHUNK_REQUESTS + i + 1;
-    /* Pairs with the load-acquire in ofpi_request_find: a thread that has a handle of the chunk sees the chunk. */
+    /* Pairs with the load-acquire in ofpi_request_find: a thread that has a handle reads an initialised chunk. */
     ofp_store_release(&directory[known_chunks++], chunk);
     return chunk;
 }
@@ -118,8 +118,8 @@ struct ofp_request *ofpi_request_find(ofp_request_t handle)
         return NULL;
     request = &chunk->slots[index % CHUNK_REQUESTS];
     /*
-     * Pairs with the store-release in end_request_use: a thread that finds the handle stale also sees the completion
-     * as read.
+     * Pairs with the store-release in end_request_use: a thread that finds the handle stale also sees all that was
+     * written before the use ended.
      */
     return ofp_load_acquire(&request->generation) == (uint32_t)(handle >> 32) ? request : NULL;
 }
