@@ -2,9 +2,9 @@
 /*
  * The helper thread of progress="auto": makes progress when no thread of the application does.
  *
- * WATCH   the application was active since the last look: look again after one to four milliseconds;
- * PARKED  a thread of the application has slept in a wait since the last look, and so watches the descriptor itself;
- * ARMED   nobody watches: the helper arms the endpoints and sleeps on the descriptor.
+ * WATCH   the application was active since the last check: check again after one to four milliseconds;
+ * PARKED  a thread of the application has slept in a wait since the last check, and so polls the descriptor itself;
+ * ARMED   no thread polls the descriptor: the helper arms the endpoints and sleeps on it.
  * ARMED lasts until the descriptor is readable or the application waits, PARKED until that wait ends.
  */
 #include "progress/helper.h"
@@ -25,14 +25,14 @@
 #include "progress/progress.h"
 
 #define LOOK_MS 1
-/* Each look costs the thread that polls two switches and its caches: twice as long to the next one, up to this. */
+/* A check costs a polling thread two context switches and its caches: double the pause after each, up to this. */
 #define LONGEST_LOOK_MS 4
 
 void ofpi_helper_wake(struct ofpi_domain *domain)
 {
     uint64_t one = 1;
 
-    /* In WATCH its own clock wakes it soon. */
+    /* In WATCH the helper soon wakes by its time-out. */
     if (domain->helper_state != OFPI_HELPER_ARMED && domain->helper_state != OFPI_HELPER_PARKED)
         return;
     domain->helper_state = OFPI_HELPER_WATCH;
@@ -40,7 +40,7 @@ void ofpi_helper_wake(struct ofpi_domain *domain)
         ofpi_log_write(OFP_LOG_ERROR, "core", "cannot wake the helper thread: %s", ofp_strerror(errno));
 }
 
-/* True: nobody called, the time is over. */
+/* True: the time-out has passed, and no descriptor is readable. */
 static bool sleep_helper(const struct ofpi_domain *domain, enum ofpi_helper_state state, int watch_ms)
 {
     struct pollfd entries[2] = {{.fd = domain->helper_fd, .events = POLLIN},
@@ -79,7 +79,7 @@ static enum ofpi_helper_state choose_helper_state(struct ofpi_domain *domain, ui
     bool active = is_application_active(domain, seen_progress);
 
     if (domain->leader) {
-        /* Short sleeps come and go: it parks where the last look saw this very sleep. */
+        /* Park only if the thread is still in the sleep of the last check: parking for short sleeps does not pay. */
         bool long_asleep = *seen_sleeps == domain->sleeps;
 
         *seen_sleeps = domain->sleeps;
@@ -129,7 +129,7 @@ static void format_limit(int resource, char *text, size_t size)
         snprintf(text, size, "%llu", (unsigned long long)limit.rlim_cur);
 }
 
-/* The system reports EAGAIN, but a retry does not help: one of these limits is reached. */
+/* The system reports EAGAIN if one of these limits is reached. A retry does not help then. */
 static int describe_thread_error(int error, char *text, size_t text_size)
 {
     char threads[24], memory[24];
@@ -158,7 +158,7 @@ int ofpi_helper_start(struct ofpi_domain *domain, char *text, size_t text_size)
         snprintf(text, text_size, "cannot make the helper thread's eventfd: %s", ofp_strerror(error));
         return -error;
     }
-    /* Signals are the application's affair: Python's handlers run in its own threads. */
+    /* Block all signals in the helper: the application's threads handle them. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     domain->helper_state = OFPI_HELPER_WATCH;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One round of progress over a domain, and the two halves of going to sleep: arm and disarm. */
+/* One round of progress over a domain; arming it before a sleep, and disarming it. */
 #include "progress/progress.h"
 
 #include <sched.h>
@@ -14,13 +14,13 @@
 #include "ofipy/ofp.h"
 #include "progress/flush.h"
 
-/* Between two questions to the kernel while memory is polled: 40 to 100 µs on the machines of today. */
+/* Between two polls of the kernel while rounds poll memory: 40 to 100 µs at 2 to 5 GHz. */
 #define REACTOR_TICKS 200000
 
-/* Without room at the transport no descriptor becomes readable: look again after this long (ns). */
+/* No descriptor becomes readable when a transport has space again: poll again after this time (ns). */
 #define BACKLOG_PAUSE 200000
 
-/* Longer than a receiver that polls keeps its senders waiting for some room: 25 to 50 µs. */
+/* A polling receiver makes space for its senders sooner than this: 25 to 50 µs. */
 #define STANDSTILL_TICKS 100000
 #define STANDSTILL_PAUSE 50000 /* ns */
 
@@ -77,10 +77,10 @@ int ofpi_domain_progress(struct ofpi_domain *domain, bool kernel)
 }
 
 /*
- * The receiver may have to run before there is room, or a sender that lost the processor in the middle of its post, behind
- * which the receiver cannot look. Among many that share a processor that sender has its turn only when they sleep: who
- * yields does not move those forward that have used up their share. And who writes to the same receiver gets its part of
- * what room there is.
+ * There may be no space until the receiver runs, or until another sender runs that was preempted in the middle of its
+ * post: the receiver cannot read beyond that post. A yield lets the receiver run. It does not help a preempted sender
+ * that has used up its time slice, if many processes share the processor: such a sender runs only if the others sleep.
+ * So sleep after a long time without space. The sleep also leaves space to other senders of the same receiver.
  */
 void ofpi_domain_leave_full(struct ofpi_domain *domain)
 {
@@ -112,7 +112,7 @@ static uint64_t find_next_deadline(const struct ofpi_domain *domain)
 
 int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer)
 {
-    /* Threads that sleep use an earlier deadline: arm again. */
+    /* Threads that sleep wait until a later deadline than this one: have them armed again. */
     if (timer->deadline < domain->reactor.armed_deadline)
         domain->endpoints_armed = false;
     return ofpi_timers_start(&domain->timers, timer);
@@ -132,7 +132,10 @@ bool ofpi_domain_arm(struct ofpi_domain *domain)
                 return false;
             }
         }
-        /* A library that matches by itself makes progress in every call, and what it reads then wakes nobody: ask it again. */
+        /*
+         * A library that matches by itself makes progress in every call, and may read events without waking a sleeper.
+         * So its endpoints never count as armed, and are armed again each time.
+         */
         domain->endpoints_armed = !domain->info.offloads_matching;
     }
     ofpi_reactor_arm_deadline(&domain->reactor, find_next_deadline(domain));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The descriptor of a queue: readable when the domain has work, or somebody's progress put something into the queue while it
- * was armed.
+ * The descriptor of a queue or counter: readable when the domain's reactor has an event, or when another thread's
+ * progress has added to the queue while it was armed.
  *
- * Some transports have no descriptor that tells of work, and those of others are nested so deep already that the kernel lets
- * nobody sleep on one above them. There a timer makes the queue's descriptor readable, for a look.
+ * Some transports have no descriptor that becomes readable on events. Others have epoll descriptors that are nested so
+ * deep that the kernel allows no further level. For both, a timer makes the queue's descriptor readable at regular
+ * times, so that the user polls.
  */
 #include "progress/sleeper.h"
 
@@ -17,14 +18,14 @@
 #include "progress/progress.h"
 #include "progress/wait.h"
 
-/* Between two looks by the clock (ns). */
+/* Between two polls by timer (ns). */
 #define LOOK_PAUSE 1000000
 
 void ofpi_sleeper_init(struct ofpi_sleeper *sleeper) { sleeper->event_fd = sleeper->epoll_fd = sleeper->timer_fd = -1; }
 
 static bool is_polled_by_timer(const struct ofpi_sleeper *sleeper) { return sleeper->timer_fd >= 0; }
 
-/* 0: not at all. */
+/* Set the timer to expire once after `pause` ns; 0: never. */
 static void set_sleeper_timer(const struct ofpi_sleeper *sleeper, long pause)
 {
     struct itimerspec setting = {.it_value.tv_nsec = pause};
@@ -32,7 +33,7 @@ static void set_sleeper_timer(const struct ofpi_sleeper *sleeper, long pause)
     timerfd_settime(sleeper->timer_fd, 0, &setting, NULL);
 }
 
-/* A sleeper that is polled by a timer needs no armed endpoints; its timer is set again after each poll. */
+/* A sleeper that is polled by timer needs no armed endpoints. Arming sets its timer again. */
 static void set_armed(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, bool armed)
 {
     if (!armed && !sleeper->armed)
@@ -60,7 +61,7 @@ void ofpi_sleeper_wake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
     uint64_t one = 1;
 
     OFPI_CHECK(ofpi_domain_is_held(domain) && sleeper->armed);
-    /* Write once: later events need no write until a thread has polled the queue. */
+    /* One write is enough until a thread arms the descriptor again. */
     set_armed(domain, sleeper, false);
     sleeper->event_set = write(sleeper->event_fd, &one, sizeof(one)) == sizeof(one);
 }
@@ -69,7 +70,7 @@ static void clear_event(struct ofpi_sleeper *sleeper)
 {
     uint64_t ignored;
 
-    /* A thread that polls the queue and never slept makes no system call. */
+    /* Make no system call if the event is not set: a thread that only polls pays nothing. */
     if (sleeper->event_set && read(sleeper->event_fd, &ignored, sizeof(ignored)) == sizeof(ignored))
         sleeper->event_set = false;
 }
@@ -87,7 +88,7 @@ static bool add_to_epoll(int epoll_fd, int fd)
     return fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* Whether a program can wait for the descriptor in an epoll descriptor of its own: the kernel nests five. */
+/* Whether a program can add the descriptor to its own epoll descriptor: the kernel allows five levels. */
 static bool can_be_watched(int epoll_fd)
 {
     int above = epoll_create1(EPOLL_CLOEXEC);
@@ -98,7 +99,7 @@ static bool can_be_watched(int epoll_fd)
     return result;
 }
 
-/* Add the source that makes the descriptor readable beside its event: the reactor, or a timer. */
+/* Add the second source that makes the descriptor readable, besides event_fd: the reactor, or a timer. */
 static bool add_source(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     int reactor = domain->reactor.epoll_fd;
@@ -140,7 +141,7 @@ int ofpi_sleeper_get_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sle
     return result ? result : sleeper->epoll_fd;
 }
 
-/* Record the thread that is about to sleep. It is the only user if no other thread can be asleep. */
+/* Record the thread that is about to sleep. It is the only user, unless another thread may be asleep. */
 static void store_sleeper_user(struct ofpi_sleeper *sleeper)
 {
     uint64_t thread = ofpi_thread_identify();
@@ -152,8 +153,9 @@ static void store_sleeper_user(struct ofpi_sleeper *sleeper)
 }
 
 /*
- * Arm the queue, unless there is news. Arming an endpoint sends what it has gathered, which may finish operations: the news of these
- * rouses nobody, since the queue is not armed yet, and is looked for behind it.
+ * Arm the descriptor, unless the condition is true. Arming an endpoint sends its batched operations, which may complete
+ * operations. Their completions wake no thread, since the descriptor is not armed yet, so the condition is checked
+ * again.
  */
 static bool arm_if_not_ready(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                              const void *argument)
@@ -168,11 +170,14 @@ static bool arm_if_not_ready(struct ofpi_domain *domain, struct ofpi_sleeper *sl
 bool ofpi_sleeper_arm_quiet(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                             const void *argument)
 {
-    /* A library that matches by itself may have read what would have woken us: only a look tells. */
+    /* A library that matches by itself may have read the event that would wake the user: only progress finds it. */
     if (domain->info.offloads_matching)
         return false;
     store_sleeper_user(sleeper);
-    /* News would have roused it, and whoever leaves the domain arms its endpoints again; of several none may set the clock. */
+    /*
+     * A sleeper that is still armed stays safe: new completions or events wake it, and each call that leaves the domain
+     * arms the endpoints again. Only a timer that several threads use has to be set again.
+     */
     if (sleeper->armed && (sleeper->user || !is_polled_by_timer(sleeper)))
         return true;
     ofpi_sleeper_disarm_own(domain, sleeper);
@@ -184,12 +189,12 @@ int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, o
 {
     store_sleeper_user(sleeper);
     ofpi_sleeper_disarm_own(domain, sleeper);
-    /* Descriptors that are readable for what was handled already would wake the sleeper for nothing. */
+    /* A descriptor that is still readable for an event handled before would wake the user for nothing: poll first. */
     ofpi_domain_progress(domain, true);
     while (!is_ready(argument)) {
         if (arm_if_not_ready(domain, sleeper, is_ready, argument))
             return 1;
-        /* An endpoint that neither sleeps nor has work is looked at again by the caller. */
+        /* An endpoint cannot be armed, but has no events either: the caller polls again. */
         if (ofpi_domain_progress(domain, true) == 0)
             break;
     }

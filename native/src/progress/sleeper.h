@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The descriptor of a queue, on which its users sleep. The domain's lock is held.
+ * The descriptor of a queue or counter, on which its users sleep. The domain's lock guards all members.
  *
- * As a rule one thread arms it, and as soon as that one comes by it is known to be awake. Of several threads nobody knows who still
- * sleeps: for them it stays armed until there is news, and readable from then on until somebody who finds no more arms it again.
+ * Usually one thread arms the descriptor. When that thread calls the queue, it is awake, so the call may disarm the
+ * descriptor. If several threads have armed it, the core does not know which of them sleep. The descriptor then stays
+ * armed until the queue has completions or events. After that it stays readable until a thread finds none and arms it
+ * again.
  */
 #ifndef OFPI_SLEEPER_H
 #define OFPI_SLEEPER_H
@@ -12,11 +14,11 @@
 #include "progress/wait.h"
 
 struct ofpi_sleeper {
-    bool armed;             /* somebody sleeps on `epoll_fd` */
-    bool event_set;         /* event_fd is readable; never while it is armed */
-    uint64_t user;          /* the thread that has armed it since it was last neither; 0: several have */
-    int event_fd, epoll_fd; /* -1 until the descriptor is first asked for */
-    int timer_fd;           /* looks by the clock; -1: the domain's descriptor tells of work */
+    bool armed;             /* a thread may sleep on `epoll_fd` */
+    bool event_set;         /* event_fd is readable; never while `armed` */
+    uint64_t user;          /* the thread that armed it since it was last neither armed nor set; 0: several */
+    int event_fd, epoll_fd; /* -1 until the user first gets the descriptor */
+    int timer_fd;           /* expires for a poll; -1: the domain's descriptor is used */
 };
 
 void ofpi_sleeper_init(struct ofpi_sleeper *sleeper);
@@ -24,17 +26,22 @@ void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper
 /* Wake the users of the descriptor, which is armed. */
 void ofpi_sleeper_wake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
 void ofpi_sleeper_disarm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
-/* A thread looks at the queue: if it alone has armed it, nobody sleeps, and the descriptor need not stay readable. */
+/*
+ * A thread polls the queue. If it alone has armed the descriptor, no thread sleeps there: disarm, and clear the event.
+ */
 static inline void ofpi_sleeper_disarm_own(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     if (__builtin_expect(sleeper->armed || sleeper->event_set, 0) && sleeper->user == ofpi_thread_identify())
         ofpi_sleeper_disarm(domain, sleeper);
 }
 int ofpi_sleeper_get_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
-/* After fileno. 1: safe to sleep; 0: there is news, or something neither sleeps nor works. */
+/*
+ * Arm the descriptor, after ofpi_sleeper_get_fileno. 1: the user may sleep. 0: `is_ready` is true, or an endpoint
+ * cannot be armed; the user must poll again.
+ */
 int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                      const void *argument);
-/* The same without progress; of one that is still armed nothing is asked. */
+/* Arm without a round of progress first. A descriptor that is still armed stays so. True: the user may sleep. */
 bool ofpi_sleeper_arm_quiet(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                             const void *argument);
 

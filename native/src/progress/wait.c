@@ -2,9 +2,10 @@
 /*
  * Waiting threads: spin for a bounded time, then sleep.
  *
- * Of the threads that sleep one is the leader: it has armed the endpoints and sleeps on the domain's descriptor. The
- * others, the followers, sleep on a futex. Whoever completes something wakes them all; each looks at its own condition
- * and goes back. A leader that leaves wakes the followers too, so that one of them takes its place.
+ * One of the sleeping threads is the leader: it has armed the endpoints and sleeps on the domain's descriptor. The
+ * others, the followers, sleep on a futex. A thread that completes an operation wakes all of them. Each checks its own
+ * condition, and sleeps again if it is false. A leader that leaves wakes the followers, so that one of them becomes the
+ * leader.
  */
 #include "progress/wait.h"
 
@@ -28,19 +29,19 @@
 #include "progress/progress.h"
 
 #define SECOND 1000000000ull
-/* Between two looks at a transport without a descriptor. */
+/* Between two polls of a transport without a descriptor. */
 #define NAP_NS 50000
-/* Polls between two looks at the clock while spinning. */
+/* Polls between two reads of the clock while spinning. */
 #define POLLS_PER_LOOK 8
-/* Polls before the first look. */
+/* Polls before the first read of the clock. */
 #define FIRST_POLLS 64
 /* The longest spin, in SPIN_TIMEs, and how many short sleeps lie between two trials of it. */
 #define LONGEST_SPINS 5
 #define SLEEPS_PER_TRIAL 16
 
 /*
- * Only the leader empties the descriptor. If another thread did, the leader might not have run yet, and would sleep
- * on.
+ * Do not empty the descriptor while the leader sleeps on it: another thread would consume the wake-up before the leader
+ * runs.
  */
 static void handle_notification(struct ofp_watch *watch, uint32_t events)
 {
@@ -78,7 +79,7 @@ void ofpi_wait_close(struct ofpi_domain *domain)
 
 static void wake_followers(struct ofpi_domain *domain)
 {
-    /* Under the lock: a follower reads the generation under it before sleeping, so no wake-up is missed. */
+    /* The lock is held: a follower reads the generation with the lock held too, so it misses no wake-up. */
     ofp_store_relaxed(&domain->generation, ofp_load_relaxed(&domain->generation) + 1);
     syscall(SYS_futex, &domain->generation, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
@@ -87,7 +88,7 @@ void ofpi_domain_wake(struct ofpi_domain *domain)
 {
     uint64_t one = 1;
 
-    /* One write is enough until the leader has been awake. */
+    /* One write is enough for each sleep of the leader. */
     if (domain->leader && !domain->leader_notified)
         domain->leader_notified = write(domain->notify_fd, &one, sizeof(one)) == sizeof(one);
     if (domain->followers)
@@ -99,7 +100,8 @@ void ofpi_domain_wake(struct ofpi_domain *domain)
 static int sleep_as_follower(struct ofpi_domain *domain, uint64_t deadline)
 {
     /*
-     * Read under the lock: a wake-up between its release and the sleep changes it, and the kernel does not sleep then.
+     * Read with the lock held: a wake-up between the release of the lock and the sleep changes the generation, and the
+     * kernel does not sleep then.
      */
     uint32_t seen = ofp_load_relaxed(&domain->generation);
     uint64_t now = ofpi_clock_read();
@@ -111,7 +113,7 @@ static int sleep_as_follower(struct ofpi_domain *domain, uint64_t deadline)
     left.tv_sec = (time_t)((deadline - now) / SECOND);
     left.tv_nsec = (long)((deadline - now) % SECOND);
     domain->followers++;
-    /* Not a bare release: what this thread's polls have disarmed is armed again for the leader. */
+    /* Leave, not only release: leaving arms again for the leader what this thread's polls have disarmed. */
     ofpi_domain_leave(domain);
     result = (int)syscall(SYS_futex, &domain->generation, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0) ? errno : 0;
     ofpi_lock_acquire(&domain->lock);
@@ -133,12 +135,14 @@ static int poll_descriptor(int fd, uint64_t deadline)
 }
 
 /*
- * How long to spin. Spinning pays when the event comes before a sleep and its wake-up would be over; on a virtual machine
- * that is longer than SPIN_TIME, so a spin that met its event late may last longer the next time. Each spin that ended
- * in sleep halves it, so that on a machine with more processes than cores nobody spins for long. Two peers that
- * both sleep would see only each other's wake-ups, always later than a spin: now and then after short sleeps one of them
- * tries the longest spin, and if that meets its event both are out of it. And who was woken finds something or expects it
- * shortly, for peers may wake ahead of what they are about to finish.
+ * How long to spin. Spinning pays if the event occurs before a sleep and its wake-up would be over. On a virtual
+ * machine a wake-up can take longer than SPIN_TIME, so a spin that succeeded late may last longer the next time. Each
+ * spin that ended in a sleep halves the time, so that on a machine with more processes than cores no process spins for
+ * long.
+ *
+ * If two peers both sleep, each waits for the other's wake-up, which always takes longer than a spin. So after some
+ * short sleeps a thread tries the longest spin; if it succeeds, both peers spin from then on. After every other wake-up
+ * a thread spins for at least SPIN_TIME: a peer may send the wake-up shortly before the event.
  */
 static void update_spin_after_spin(struct ofpi_domain *domain, uint64_t spun)
 {
@@ -174,12 +178,12 @@ static int sleep_as_leader(struct ofpi_domain *domain, ofpi_condition *condition
 
     OFPI_CHECK(ofpi_domain_is_held(domain) && !domain->leader);
     if (!ofpi_domain_arm(domain)) {
-        /* Work came, or a transport that cannot announce it: then a nap in place of sleep. */
+        /* Handle events. If there are none and the transport has no descriptor, sleep for a short time. */
         if (ofpi_domain_progress(domain, true) == 0 && !domain->info.wait_fd)
             sleep_without_descriptor(domain);
         return 0;
     }
-    /* Arming an endpoint sends what it has gathered: that may be what is waited for. */
+    /* Arming an endpoint sends its batched operations, whose completion may make the condition true. */
     if (condition(argument)) {
         ofpi_domain_disarm(domain);
         return 0;
@@ -201,14 +205,14 @@ static int sleep_as_leader(struct ofpi_domain *domain, ofpi_condition *condition
 
 /* ------------------------------------------------------------------------------------------------------- spinning */
 
-/* One poll. True: the condition holds. The lock is let go when somebody else wants it. */
+/* One poll. True: the condition is true. Releases the lock for a moment if another thread wants it. */
 static inline bool poll_condition(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument)
 {
     ofpi_domain_progress(domain, false);
     if (condition(argument))
         return true;
     if (__builtin_expect(ofpi_lock_wanted(&domain->lock), 0)) {
-        /* Without the yield this thread would as a rule have it back before the other one runs. */
+        /* Without the yield this thread would usually acquire the lock again before the other one runs. */
         ofpi_lock_release(&domain->lock);
         sched_yield();
         ofpi_lock_acquire(&domain->lock);
@@ -244,9 +248,9 @@ static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, con
             update_spin_after_spin(domain, ofpi_clock_read() - now);
             return 1;
         }
-        /* Spinning did not pay; after a few such waits it stops altogether. */
+        /* Spinning did not pay. After a few such waits the time is 0. */
         domain->spin_ns /= 2;
-        /* Less time than a spin is not worth a sleep. */
+        /* A time-out that is shorter than a spin is not worth a sleep. */
         if (brief)
             return 0;
         result = domain->leader ? sleep_as_follower(domain, deadline)
@@ -259,8 +263,8 @@ static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, con
 }
 
 /*
- * Disarm while this thread polls, so that peers send no wake-ups; but not while another thread sleeps. The helper need
- * not run either.
+ * Disarm while this thread polls, so that peers send no wake-ups; but not while another thread sleeps. Wake the helper
+ * too, so that it does not sleep on the descriptor.
  */
 static void disarm_for_spin(struct ofpi_domain *domain)
 {
@@ -286,7 +290,7 @@ bool ofpi_domain_spin(struct ofpi_domain *domain, ofpi_condition *condition, con
 static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
                         bool *expired)
 {
-    /* A second at most, then the caller is asked again: Python runs its signal handlers between two calls. */
+    /* Return after one second at most: Python runs its signal handlers between two calls. */
     bool own = timeout >= 0 && (uint64_t)timeout <= SECOND;
     int result;
 
@@ -300,17 +304,17 @@ static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, c
     if (timeout == 0)
         return 0;
     disarm_for_spin(domain);
-    /* The answer of a fast peer arrives before reading the clock pays. */
+    /* Do not read the clock during the first polls: the answer of a fast peer may arrive sooner. */
     if (domain->spin_ns)
         for (int poll = 0; poll < FIRST_POLLS; poll++)
             if (poll_condition(domain, condition, argument))
                 return 1;
     result = wait_until(domain, condition, argument, ofpi_clock_read() + (own ? (uint64_t)timeout : SECOND));
     *expired = result == 0 && own;
-    /* One of the followers must become the leader and watch the descriptor. */
+    /* One of the followers must become the leader and sleep on the descriptor. */
     if (!domain->leader && domain->followers)
         wake_followers(domain);
-    /* No thread watches the descriptor any longer: wake the helper, which parked while one did. */
+    /* No thread sleeps on the descriptor now: wake the helper, which parked while one did. */
     if (__builtin_expect(!domain->leader && domain->helper_state == OFPI_HELPER_PARKED, 0))
         ofpi_helper_wake(domain);
     return result;
@@ -330,7 +334,7 @@ int ofpi_domain_wait(struct ofpi_domain *domain, ofpi_condition *condition, cons
 
 void ofpi_wait_for_leavers(struct ofpi_domain *domain, const uint32_t *threads)
 {
-    /* The caller has set what their conditions look at; to see it they need a wake-up, and the lock. */
+    /* To read the state that the caller has set, the waiters need a wake-up, and the lock. */
     while (*threads) {
         ofpi_domain_wake(domain);
         ofpi_lock_release(&domain->lock);
