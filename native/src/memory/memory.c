@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions as the API offers them: register what the user has, allocate what the provider moves best.
+ * Memory regions of the public interface: registering the user's memory, and allocating memory that suits the provider.
  *
- * A region is made in three steps, and ended by the same backwards: memory (allocated ones), known to the device (without
- * the lock), reachable for peers (with it).
+ * A region is created in three steps: allocate the memory, unless it is the user's; register it with the device, with
+ * the domain's lock released; publish it to peers, with the lock held. Closing takes the reverse steps in the reverse
+ * order.
  */
 #include <errno.h>
 #include <sched.h>
@@ -21,7 +22,7 @@
 #include "ofipy/ofp.h"
 #include "progress/progress.h"
 
-/* How long closing waits for peers that are inside, ns. A dead one is known after a second. */
+/* How long closing waits for region visits to end, ns. The death of a peer is detected within a second. */
 #define WITHDRAW_PATIENCE UINT64_C(2000000000)
 
 static const struct ofp_domain_ops *ops_of_domain(const struct ofpi_domain *domain)
@@ -93,7 +94,7 @@ static int register_region(struct ofpi_domain *domain, struct ofpi_region *regio
 {
     int result = open_region_at_device(domain, region);
 
-    /* Registrations that are cached for later operations are released first. */
+    /* Out of memory: release the registrations that are cached for later operations, and try again. */
     if (result == -ENOMEM && domain->base.keeps_above) {
         ops_of_domain(domain)->region_disowned(&domain->base, NULL);
         result = open_region_at_device(domain, region);
@@ -185,7 +186,7 @@ int ofp_region_allocate(struct ofp_domain *handle, const struct ofp_region_attr 
     return result;
 }
 
-/* Shut peers out. Region visits may end in time; a dead peer does not block the owner for ever. */
+/* Withdraw the region from peers. Waits for region visits to end, but not for ever: a visiting peer may be dead. */
 static void withdraw_region(struct ofpi_domain *domain, struct ofpi_region *region)
 {
     uint64_t deadline = ofpi_clock_read() + WITHDRAW_PATIENCE;

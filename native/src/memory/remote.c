@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The target's side of RMA and atomics: who may touch what, and who is told. */
+/* The target's side of RMA and atomics: checking access, counting, and reporting completions. */
 #include "memory/remote.h"
 
 #include <errno.h>
@@ -21,14 +21,14 @@ int ofpi_remote_access_acquire(struct ofp_endpoint *handle, uint64_t key, uint64
         return -OFP_ENOKEY;
     if (access & ~region->base.access)
         return -EACCES;
-    /* An offset below the base wraps around to one beyond every length. */
+    /* An offset below the base wraps around to a value beyond every length. */
     offset -= region->base.device[0].remote_base;
     if (length > region->base.length || offset > region->base.length - length)
         return -ERANGE;
     result->region = &region->base;
     result->memory = region->base.base + offset;
     result->length = length;
-    /* An access may last beyond this call: closing the region takes the memory from it by this list. */
+    /* An access may last beyond this call: when the region closes, this list finds the access to clear its memory. */
     ofp_list_append(&region->reached, &result->node);
     return 0;
 }
@@ -88,12 +88,14 @@ int ofpi_remote_atomic_execute(const struct ofp_remote_access *access, uint32_t 
 {
     size_t size = ofpi_datatype_get_size(datatype);
 
-    /* The region was closed since. */
+    /* The region was closed after the access was acquired. */
     if (!access->memory)
         return -ECANCELED;
     if (!size)
         return -EOPNOTSUPP;
-    /* Devices of peers do not wait for the core's executor. Memory of another process has no region here. */
+    /*
+     * The device's atomics are not atomic against the core's executor. `region` is NULL for memory of another process.
+     */
     if (access->region && access->region->access & OFP_ACCESS_DEVICE_ATOMIC)
         return -EACCES;
     if (access->length % size)
