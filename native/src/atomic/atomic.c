@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which atomic operations there are, and how an element is updated in one step. */
+/* The table of valid atomic operations, and the executor, which updates each element atomically. */
 #include "atomic/atomic.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static const struct {
     [OFP_FLOAT16] = {2, REAL, ofpi_atomic_float16},
 };
 
-/* fi_atomic(3) names what each kind of call takes; DIFF, which its lists forget, goes with SUM. */
+/* The valid operations of each kind of call, as fi_atomic(3) lists them. Its lists omit DIFF, which is as SUM. */
 static const struct {
     uint8_t families;
     uint8_t kinds;
@@ -77,12 +77,12 @@ bool ofpi_atomic_is_valid(uint32_t operation_code, uint32_t atomic_op, uint32_t 
 }
 
 /* ------------------------------------------------------------------------------------------------------------ locks
- * For elements that the processor does not update in one step. Memory is cut into stripes; a lock covers the same stripe of
- * every page. So it depends on nothing but an address's place in its page, and memory that is mapped twice has the same locks
- * under both addresses. An element is locked with all stripes that it touches, two at most and the lower lock first, and
- * nobody waits for a lock while holding a higher one.
+ * For elements that the processor does not update atomically. Memory is divided into stripes, and a lock covers the
+ * same stripe of every page. So the lock depends only on an address's offset in its page, and memory that is mapped
+ * twice has the same locks at both addresses. An element lies in one stripe or two. Lock order: the lower index first,
+ * so that there is no deadlock.
  */
-#define STRIPE_SIZE 256u /* bytes: small enough that counters side by side seldom meet, large enough for vectors */
+#define STRIPE_SIZE 256u /* bytes: small, so that adjacent counters seldom share a lock, but large enough for vectors */
 #define STRIPE_COUNT (4096u / STRIPE_SIZE)
 
 static struct {
@@ -113,7 +113,7 @@ void ofpi_atomic_forked(void)
 
 /* --------------------------------------------------------------------------------------------------------- executor */
 
-/* Elements that are ours for the time, each by way of a copy that is aligned. */
+/* Update elements whose stripes are locked, each in an aligned copy. */
 static void update_copies(ofpi_atomic_kernel *kernel, size_t size, uint32_t op, char *at, const char *in,
                           const char *with, char *out, uint64_t count)
 {
@@ -123,13 +123,13 @@ static void update_copies(ofpi_atomic_kernel *kernel, size_t size, uint32_t op, 
         memcpy(copy, at + done, size);
         memcpy(before, copy, size);
         kernel(op, copy, in ? in + done : NULL, with ? with + done : NULL, out ? out + done : NULL, 1);
-        /* The memory may be mapped read-only, so do not write to it. */
+        /* Write only changes: for an operation that changes nothing the memory may be mapped read-only. */
         if (memcmp(copy, before, size) != 0)
             memcpy(at + done, copy, size);
     }
 }
 
-/* Stripe by stripe. */
+/* Update elements under the locks of one stripe, or two, at a time. */
 static void update_locked(ofpi_atomic_kernel *kernel, size_t size, uint32_t op, char *at, const char *in,
                           const char *with, char *out, uint64_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Atomics on complex numbers: C's own arithmetic, in which a product with an infinite factor stays infinite. They have no
- * order. A logical operation leaves 0 or 1 in the real part and 0 in the imaginary one.
+ * Atomics on complex numbers, with C's arithmetic: a product with an infinite factor is infinite. Complex numbers have
+ * no order. The result of a logical operation is 0 or 1 in the real part, and 0 in the imaginary part.
  */
 #include <string.h>
 

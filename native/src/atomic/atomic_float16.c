@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Atomics on IEEE 754 half precision. Not every compiler that builds the core has a type for it, so an element is held as
- * its 16 bits and computed as float. That rounds right: a float has more than twice a half's significant bits and two to
- * spare, so rounding twice, to float and then to half, gives what rounding once would.
+ * Atomics on IEEE 754 half precision. Not every compiler that builds the core has a type for it, so an element is
+ * stored as 16 bits and computed as float. The result is rounded correctly: a float has at least two significant bits
+ * more than twice those of a half, so rounding twice, to float and then to half, has the same result as rounding once.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define HALF_INFINITY 0x7c00u
 #define HALF_QUIET 0x0200u
 #define FLOAT_INFINITY 0x7f800000u
-/* Exponents of float and half are off by 127 and 15; fractions have 23 and 10 bits. */
+/* The exponents of float and half have biases of 127 and 15; the fractions have 23 and 10 bits. */
 #define BIAS_DIFFERENCE (127u - 15u)
 #define FRACTION_DIFFERENCE 13u
 
@@ -31,7 +31,10 @@ static float convert_half_to_float(uint16_t half)
     return value;
 }
 
-/* Below 2^-14 a half is a multiple of 2^-24, and so is every float from 0.5 to 1: the sum rounds to one. */
+/*
+ * Below 2^-14 a half is a multiple of 2^-24. So is every float from 0.5 to 1: adding 0.5 rounds the magnitude to such a
+ * multiple.
+ */
 static uint32_t convert_to_subnormal(float magnitude)
 {
     float sum = magnitude + 0.5f, half = 0.5f;
@@ -42,7 +45,7 @@ static uint32_t convert_to_subnormal(float magnitude)
     return sum_bits - half_bits;
 }
 
-/* To the nearest, and of two as near to the even one. */
+/* Rounds to nearest, ties to even. */
 static uint16_t convert_float_to_half(float value)
 {
     uint32_t bits, sign, result;
@@ -52,7 +55,7 @@ static uint16_t convert_float_to_half(float value)
     bits &= 0x7fffffffu;
     if (bits > FLOAT_INFINITY) {
         result = HALF_INFINITY | HALF_QUIET | (bits >> FRACTION_DIFFERENCE & 0x3ffu);
-    } else if (bits >= 0x477ff000u) { /* from 65520 on, halfway between the largest half and the next that were */
+    } else if (bits >= 0x477ff000u) { /* 65520 and more: beyond the largest half, 65504, by half a step */
         result = HALF_INFINITY;
     } else if (bits < 0x38800000u) { /* 2^-14 */
         memcpy(&value, &bits, sizeof(value));

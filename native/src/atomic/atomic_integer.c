@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Atomics on integers. Sums and products wrap, signed ones too: sums are the processor's, products are computed in 64 bits
- * without a sign, of which the low bits are right for every narrower type.
+ * Atomics on integers. Sums and products wrap around, also of signed types. The processor's atomic addition computes
+ * sums. Products are computed as unsigned 64-bit integers, whose low bits are right for every narrower type.
  */
 #include <string.h>
 

@@ -6,9 +6,9 @@
 #include "ofipy/types.h"
 
 /*
- * The caller has checked `op` against the matrix. Every element of the target lies at a multiple of its size, or, of types of
- * more than 8 bytes, is nobody else's for the time. `operand` and `compare` are NULL where the operation does not look at
- * them, `result` where the old value is not wanted.
+ * The caller has checked that `op` is valid for the type. Elements of up to 8 bytes lie at multiples of their size. For
+ * larger types, the caller ensures that no other thread uses the elements. `operand` and `compare` are NULL if the
+ * operation does not use them. `result` is NULL if the caller does not need the old values.
  */
 typedef void ofpi_atomic_kernel(uint32_t op, char *target, const char *operand, const char *compare, char *result,
                                 uint64_t count);

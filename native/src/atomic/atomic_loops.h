@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The body of one kernel, included once for each datatype. Before that the file defines
- *   KERNEL, TYPE                         the function and the C type that holds an element
- *   WORD                                 the unsigned integer of its size, which the processor replaces in one step; none
- *                                        for types that are larger than what it replaces so
- *   ADD, SUBTRACT, MULTIPLY, EQUAL       of two elements
+ * The body of one kernel, included once for each datatype. The including file first defines
+ *   KERNEL, TYPE                         the function, and the C type of an element
+ *   WORD                                 the unsigned integer of the same size, for the processor's compare-and-swap;
+ *                                        not defined for types that are too large for it
+ *   ADD, SUBTRACT, MULTIPLY, EQUAL       on two elements
  *   IS_TRUE, TRUTH                       an element as a truth value, a truth value as an element
  *   LESS                                 where the type has an order
- *   WITH_BITS                            where it has bits to work on
- * KERNEL, TYPE, WORD are undefined again at the end; the others stay for the family's next type.
+ *   WITH_BITS                            where the type has bitwise operations
+ * KERNEL, TYPE and WORD are undefined again at the end. The others stay defined for the file's next type.
  *
- * In an expression `old` is the target's element, `in` the operand's and `with` the compare operand's. Operands go through
- * memcpy because they may lie at any address; they are read before the result is written, so `result` may be `operand`.
+ * In an expression `old` is the target's element, `in` the operand's and `with` the compare operand's. Operands go
+ * through memcpy because they may lie at any address; they are read before the result is written, so `result` may be
+ * `operand`.
  */
 #ifdef WORD
-/* A thread that reads the new value also sees everything that the writer wrote before, as after a message. */
+/* Acquire: a thread that reads a new value also reads all that its writer wrote before, as after a message. */
 #define LOOK                                                                                                           \
     _Atomic WORD *word = (_Atomic WORD *)(void *)(target + i * sizeof(TYPE));                                          \
     WORD seen = ofp_load_acquire(word), next;                                                                          \
@@ -27,7 +28,7 @@
 #define REPLACED(VALUE) (value = (VALUE), memcpy(target + i * sizeof(TYPE), &value, sizeof(value)), true)
 #endif
 
-/* Again and again, until the value was computed from what it replaces. */
+/* Repeat the compare-and-swap until VALUE was computed from the value that it replaces. */
 #define EACH(CONDITION, VALUE)                                                                                         \
     for (uint64_t i = 0; i < count; i++) {                                                                             \
         TYPE old, in = 0, with = 0, value;                                                                             \
@@ -44,7 +45,7 @@
     }                                                                                                                  \
     break
 
-/* The processor adds integers by itself: no other's update makes it begin anew. */
+/* The processor has an atomic addition of integers, which needs no repetition when other threads update the element. */
 #define EACH_ADDED(VALUE)                                                                                              \
     for (uint64_t i = 0; i < count; i++) {                                                                             \
         WORD old, in;                                                                                                  \
@@ -87,12 +88,12 @@ void KERNEL(uint32_t op, char *target, const char *operand, const char *compare,
     case OFP_ATOMIC_CSWAP_NE:
         EACH(!EQUAL(with, old), in);
 #ifdef LESS
-    /* A comparison with NaN is false: the target stays. */
+    /* A comparison with NaN is false, so the target does not change. */
     case OFP_ATOMIC_MIN:
         EACH(LESS(in, old), in);
     case OFP_ATOMIC_MAX:
         EACH(LESS(old, in), in);
-    /* The compare operand stands on the left: LE swaps where it is less than or equal to the target. */
+    /* The compare operand is on the left side: LE swaps if the operand is less than or equal to the target. */
     case OFP_ATOMIC_CSWAP_LE:
         EACH(LESS(with, old) || EQUAL(with, old), in);
     case OFP_ATOMIC_CSWAP_LT:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics on float and double: C's own arithmetic and comparisons. */
+/* Atomics on float and double, with C's arithmetic and comparisons. */
 #include <string.h>
 
 #include "atomic/atomic_kernels.h"
