@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Named helpers over C11 atomics: the only way that memory shared with another thread or process is ordered.
- * Each use says in a comment which use on the other side it pairs with.
+ * Named helpers over C11 atomics. Use only these to order accesses to memory that is shared with another thread or
+ * process. A comment at each use says which use on the other side it pairs with.
  */
 #ifndef OFIPY_ATOMICS_H
 #define OFIPY_ATOMICS_H
@@ -25,15 +25,15 @@
     atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_acq_rel, memory_order_acquire)
 #define ofp_fetch_add(object, value) atomic_fetch_add_explicit((object), (value), memory_order_acq_rel)
 /*
- * The sleep handshake: each side writes its own word, passes this fence, then reads the other's word; so at least one
- * of the two sees the other's write.
+ * The sleep handshake: each side writes its own word, executes this fence, then reads the other side's word. At least
+ * one of the two then reads what the other wrote.
  */
 #define ofp_sleep_fence() atomic_thread_fence(memory_order_seq_cst)
 
 /*
- * The same handshake without a separate fence: one side publishes with ofp_publish, the other raises its bits with
- * ofp_set_bits, and each then looks at the other's word with ofp_load_ordered. All three take part in the one total order
- * of sequentially consistent operations. On x86 the first two are one locked instruction and the load is a plain one.
+ * The same handshake without a separate fence: one side publishes with ofp_publish, the other sets its bits with
+ * ofp_set_bits, and each then reads the other's word with ofp_load_ordered. All three belong to the one total order of
+ * sequentially consistent operations. On x86 the first two are one locked instruction and the load is a plain one.
  */
 #define ofp_publish(object, value) ((void)atomic_exchange_explicit((object), (value), memory_order_seq_cst))
 #define ofp_load_ordered(object) atomic_load_explicit((object), memory_order_seq_cst)
@@ -41,8 +41,8 @@
 #define ofp_clear_bits(object, bits) atomic_fetch_and_explicit((object), ~(bits), memory_order_seq_cst)
 
 /*
- * Reads before it, of data that another process may change, stay before reads after it, of the word that says whether it
- * did. The thread sanitizer cannot model fences and sees threads only, so it gets none.
+ * Orders reads before it, of data that another process may change, before reads after it, of the word that says whether
+ * the data changed. The thread sanitizer cannot model fences, and checks threads only, so it gets none.
  */
 static inline void ofp_read_fence(void)
 {

@@ -3,9 +3,9 @@
  * Hooks: observers and injectors between an application and its transport. docs/explanation/layers.md describes the
  * design.
  *
- * A hook outside the tree is a shared object that exports one function, `ofp_hook_entry`; nothing is linked. All
- * entries are called with the domain's lock held and must not block; each of them may be NULL. Many are called in the
- * middle of something: a hook never posts or cancels.
+ * A hook outside the source tree is a shared object that exports one function, `ofp_hook_entry`, and is not linked
+ * against the core. The core calls all entries with the domain's lock held; they must not block. Each entry may be
+ * NULL. A hook must never post or cancel operations, because the core calls many entries in the middle of its own work.
  */
 #ifndef OFIPY_HOOK_H
 #define OFIPY_HOOK_H
@@ -20,27 +20,27 @@ struct ofp_hook;
 struct ofp_hook_endpoint {
     const struct ofp_hook *hook;
     struct ofp_endpoint *endpoint;
-    uint32_t number; /* its place among the hooks, 0: nearest to the application */
+    uint32_t number; /* position among the endpoint's hooks; 0: nearest to the application */
     void *private;   /* `endpoint_size` bytes, zeroed */
 };
 
 /* An operation from its post to its end. Owned by the core; no hook may keep a pointer to it beyond `completed`. */
 struct ofp_hook_operation {
     const struct ofp_operation *op; /* valid during `post` only */
-    uint64_t number;                /* of all operations of the process that hooks have seen, from 1 */
+    uint64_t number;                /* counts all operations of the process that hooks were called for, from 1 */
     uint64_t length;                /* bytes of local memory */
     uint64_t tag;
-    struct ofp_peer *peer; /* to whom, or from whom; NULL: any source, or one that there is no peer of yet */
+    struct ofp_peer *peer; /* target or source; NULL: any source, or a peer object does not exist yet */
     uint32_t index;        /* address vector index of the operation, or OFP_PEER_ANY; OFP_PEER_UNKNOWN of type MSG */
     uint16_t code;         /* OFP_SEND … */
-    bool posted;           /* no hook has failed it: transport or core have seen it */
+    bool posted;           /* no hook has failed it, so it was passed to the core or the transport */
     void *private;         /* `operation_size` bytes of the hook that is called, zeroed at first */
 };
 
 /* The result of `post` beside its return value. Zeroed before each call. */
 struct ofp_hook_verdict {
-    uint64_t retry_at;       /* with -EAGAIN: not before this time (core->now) */
-    char text[OFP_TEXT_MAX]; /* with an error: what the exception says */
+    uint64_t retry_at;       /* with -EAGAIN: post it at this time or later (core->now) */
+    char text[OFP_TEXT_MAX]; /* with an error: text of the exception */
 };
 
 enum ofp_hook_arrival { OFP_ARRIVED_WHOLE, OFP_ARRIVED_BEGUN, OFP_ARRIVED_ANNOUNCED };
@@ -53,7 +53,10 @@ struct ofp_hook {
     const struct ofp_param *options; /* ended by a NULL name, names in lower case; NULL: none */
     size_t endpoint_size, peer_size, operation_size;
 
-    /* The endpoint opens; core->hook_string and its like give the options. Reasons for refusal go into `text`. */
+    /*
+     * The endpoint opens. Read the options by core->option_string and its relatives. On failure write the reason into
+     * `text`.
+     */
     int (*open)(struct ofp_hook_endpoint *hook, char *text, size_t text_size);
     void (*close)(struct ofp_hook_endpoint *hook);
     /*
@@ -65,24 +68,24 @@ struct ofp_hook {
     int (*post)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, struct ofp_hook_verdict *verdict);
     /* The core or the transport refused it in the call; no completion follows. */
     void (*refused)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, int error);
-    /* The operation has ended; with `more` one message of a multi-receive buffer that stays posted. */
+    /* The operation has ended; with `more`: a multi-receive buffer has received one message and stays posted. */
     void (*completed)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
                       const struct ofp_completion *completion, bool more);
     /*
-     * The core has taken a message that has come whole, begun to come, or was announced; the operation that it met may have
-     * completed already. Transports that match messages themselves tell of none.
+     * The core has accepted a message of which all or the first part has arrived, or which was announced. The operation
+     * that it matched may have completed already. Not called for transports that match messages themselves.
      */
     void (*arrived)(struct ofp_hook_endpoint *hook, const struct ofp_message *message, enum ofp_hook_arrival how);
     /*
-     * A peer's access to memory here has taken effect; flags as of core->remote_event. A hook with this entry has transports
-     * with OFP_CAP_RMA_EVENT tell of every access, others of none.
+     * A peer's access to local memory has taken effect; `flags` as of remote_event in ofipy/services.h. If a hook has
+     * this entry, transports with OFP_CAP_RMA_EVENT report every access; other transports report none.
      */
     void (*remote)(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, uint64_t flags, uint64_t length);
-    /* The peer's state has changed from `before`; `error` where it is LOST, else 0. */
+    /* The peer's state has changed from `before`. `error`: why it is LOST; otherwise 0. */
     void (*peer_changed)(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, enum ofp_peer_state before, int error);
-    /* A copy that the core made of a payload is about to be given back; may be overwritten. */
+    /* The core is about to free a copy that it made of a payload; the hook may overwrite it. */
     void (*released)(struct ofp_hook_endpoint *hook, void *memory, size_t length);
-    /* The transport writes `length` bytes at `offset` of a receive's memory, which has receive->length. */
+    /* The transport writes `length` bytes at `offset` of a receive's memory, whose size is receive->length. */
     void (*written)(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, uint64_t offset,
                     uint64_t length);
     /*
@@ -90,21 +93,22 @@ struct ofp_hook {
      * without the zero.
      */
     int64_t (*report)(struct ofp_hook_endpoint *hook, char *json, size_t size);
-    /* The payload of a message that was announced is here; the receive completes next. */
+    /* The payload of an announced message has arrived; the receive completes next. */
     void (*moved)(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, enum ofp_moved how);
 };
 
 /* The core's services for hooks, beside struct ofp_core. */
 struct ofp_hook_core {
     const struct ofp_core *core;
-    /* Its options, by name: the text or number given, or the default. */
+    /* The hook's options by name: the value that the user gave, or the default. */
     const char *(*option_string)(const struct ofp_hook_endpoint *hook, const char *name);
     int64_t (*option_int)(const struct ofp_hook_endpoint *hook, const char *name);
     double (*option_fraction)(const struct ofp_hook_endpoint *hook, const char *name);
-    /* The hook's bytes of a peer. */
+    /* The hook's `peer_size` bytes in a peer. */
     void *(*peer_private)(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer);
     /*
-     * Within `post` only: disconnect a peer as soon as the post is over. Of several calls in one post the first counts.
+     * Within `post` only: disconnect a peer as soon as the post has ended. Only the first call in one post has an
+     * effect.
      */
     void (*peer_lose)(const struct ofp_hook_endpoint *hook, struct ofp_peer *peer, const char *text);
     /* A peer of this endpoint by its index; NULL: there is none. */
@@ -113,7 +117,7 @@ struct ofp_hook_core {
     bool (*lock_is_held)(const struct ofp_hook_endpoint *hook);
 };
 
-/* The one exported symbol. Returns NULL when it cannot work with this core. */
+/* The one exported symbol. Returns NULL if the hook cannot work with this core. */
 typedef const struct ofp_hook *ofp_hook_entry_fn(const struct ofp_hook_core *core);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Memory in several pieces, and the copy into and out of user memory.
  *
- * A part is [offset, offset + length) of the bytes of all pieces together. What of it lies behind the last piece is not there:
- * nothing is done for it, and the result says how much was. No piece of a part is empty.
+ * A part is the range [offset, offset + length) of the concatenated pieces. If a part extends beyond the last piece,
+ * the functions process only what exists, and their result says how much that was. They skip empty pieces.
  */
 #ifndef OFIPY_IOV_H
 #define OFIPY_IOV_H
@@ -14,13 +14,13 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* The rest of the pieces, however long. */
+/* As `length`: the part extends to the end of the pieces. */
 #define OFP_IOV_ALL UINT64_MAX
 
 /*
- * Every copy between user memory and other memory is this one, so that memory which the processor cannot copy is a matter of
- * this file. Exceptions say why where they stand. Of a constant length it costs a load and a store. With length 0 the
- * addresses mean nothing.
+ * Use this for every copy between user memory and other memory, so that memory which the processor cannot access
+ * concerns this file only. Other copies of user memory have a comment that says why. With a constant length this
+ * compiles to a load and a store. With length 0 the addresses are ignored.
  */
 static inline void ofp_memory_copy(void *to, const void *from, size_t length)
 {
@@ -35,7 +35,7 @@ struct ofp_iov_walk {
     uint64_t offset, length;
 };
 
-/* The next piece of the part. False: there is none; `length` of the walk says how much is missing. */
+/* Get the next piece of the part. False: there is none; walk->length says how many bytes are missing. */
 static inline bool ofp_iov_next(struct ofp_iov_walk *walk, struct iovec *piece)
 {
     if (!walk->length)
@@ -59,7 +59,7 @@ static inline bool ofp_iov_next(struct ofp_iov_walk *walk, struct iovec *piece)
     return false;
 }
 
-/* The part as a list of its own, as far as there is `room` for it. Returns its entries. */
+/* Write the part's pieces into `pieces`, at most `room` entries. Returns the number of entries. */
 static inline uint32_t ofp_iov_cut(struct iovec *pieces, uint32_t room, const struct iovec *iov, uint32_t count,
                                    uint64_t offset, uint64_t length)
 {
@@ -72,8 +72,8 @@ static inline uint32_t ofp_iov_cut(struct iovec *pieces, uint32_t room, const st
 }
 
 /*
- * Copy the part out of the pieces, or into them. Return the bytes copied. Never inlined: short paths copy their one piece
- * themselves, and would save registers for the loop here.
+ * Copy the part out of the pieces (gather), or into them (scatter). Return the bytes copied. Never inlined: the
+ * callers' short paths copy a single piece themselves, and would otherwise save registers for this loop.
  */
 static __attribute__((noinline, unused)) uint64_t ofp_iov_gather(void *to, const struct iovec *iov, uint32_t count,
                                                                  uint64_t offset, uint64_t length)
@@ -103,7 +103,10 @@ static __attribute__((noinline, unused)) uint64_t ofp_iov_scatter(const struct i
     return copied;
 }
 
-/* The bytes of all pieces together. False: more than 64 bits can count, as only pieces can be that somebody else wrote. */
+/*
+ * The length of all pieces together. False: more than 64 bits can count, which invalid input from a peer or caller can
+ * cause.
+ */
 static inline bool ofp_iov_length(const struct iovec *iov, uint32_t count, uint64_t *length)
 {
     *length = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Intrusive doubly linked list with a sentinel. A zeroed node is "in no list"; removing puts it back into that state.
- * No locking: whoever owns the list holds the domain's lock.
+ * Intrusive doubly linked list with a sentinel. A zeroed node is in no list; ofp_list_remove restores that state. No
+ * locking: the caller holds the lock of the list, which is mostly the domain's.
  */
 #ifndef OFIPY_LIST_H
 #define OFIPY_LIST_H
@@ -49,7 +49,7 @@ static inline void ofp_list_remove(struct ofp_list *node)
     node->previous = NULL;
 }
 
-/* First node taken off the list, or NULL. */
+/* Remove the first node and return it; NULL: the list is empty. */
 static inline struct ofp_list *ofp_list_pop(struct ofp_list *list)
 {
     struct ofp_list *node = list->next;
@@ -60,7 +60,7 @@ static inline struct ofp_list *ofp_list_pop(struct ofp_list *list)
     return node;
 }
 
-/* Safe against removal of `node` inside the loop, not of its neighbours. */
+/* `node` may be removed inside the loop, its neighbours may not. */
 #define OFP_LIST_EACH(node, following, list)                                                                           \
     for ((node) = (list)->next, (following) = (node)->next; (node) != (list);                                          \
          (node) = (following), (following) = (node)->next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects that the core and a provider share: those that the core creates, with the provider's private part in each,
- * and those that are passed between them. The rules of ofipy/provider.h apply to all of them.
+ * Objects that the core and a provider share: those that the core creates, each with a private part of the provider's,
+ * and those that core and provider pass to each other. The rules of ofipy/provider.h apply to all of them.
  */
 #ifndef OFIPY_OBJECTS_H
 #define OFIPY_OBJECTS_H
@@ -17,22 +17,30 @@ struct ofp_endpoint_ops;
 struct ofp_passive_ops;
 
 /*
- * Objects as a provider sees them. The core allocates each together with the provider's private part (`private`, zeroed,
- * of the size that the table declares) and frees both after the provider's close entry returned.
+ * The provider's view of the core's objects. The core allocates each object together with the provider's private part
+ * (`private`, zeroed, of the size that the table declares), and frees both after the provider's close entry has
+ * returned.
  */
 struct ofp_domain {
     const struct ofp_provider *provider;
     struct ofp_info *info; /* the one the domain was opened with; `open` may narrow it */
     void *private;
-    uint32_t device; /* which entry of region->device[] is this domain's */
-    /* Whose lock, reactor, timers and regions it uses: its own, or those of the domain that has it as one device of several. */
+    uint32_t device; /* index of this domain's entry in region->device[] */
+    /*
+     * The domain whose lock, reactor, timers and regions this one uses: itself, or the domain of an endpoint over
+     * several providers that contains this one as one of its devices.
+     */
     struct ofp_domain *engine;
     /*
-     * Set by `open`: memory longer than this, in bytes, that has an owner comes as a region with `owned`, whose registration may be
-     * kept until `region_disowned`; 0: no memory does.
+     * Set by `open`, bytes; 0: the core creates no such regions. Memory that is longer than this, and whose owner
+     * notifies the core before the memory is freed, is passed as a region with `owned`. The provider may cache the
+     * registration of such a region until `region_disowned`.
      */
     uint64_t keeps_above;
-    /* Counted by the provider, in its engine: registrations made for operations, those that were used again, and those given up for others. */
+    /*
+     * Counted by the provider, in the domain `engine`: memory registrations made for operations, registrations that
+     * were used again, and registrations that were dropped in favour of others.
+     */
     uint64_t registrations, registrations_reused, registrations_dropped;
 };
 
@@ -40,23 +48,30 @@ struct ofp_domain {
 
 struct ofp_endpoint {
     const struct ofp_endpoint_ops *ops;
-    const struct ofp_services
-        *services; /* the core's services for this endpoint; call them by the functions of ofipy/services.h */
+    /* The core's services for this endpoint; call them by the functions of ofipy/services.h. */
+    const struct ofp_services *services;
     struct ofp_domain *domain;
     void *private;
     uint32_t id;        /* unique in the domain, never reused while the domain is open; not 0 */
-    bool remote_events; /* somebody here wants remote_event of every access of a peer, not only with data */
+    bool remote_events; /* call remote_event for every access of a peer, not only for those with remote CQ data */
     struct ofp_info *info;
-    uint64_t request;        /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
-    uint64_t min_multi_recv; /* offloads_matching: bytes; a multi-receive buffer with less room than this is released */
-    uint64_t unexpected_limit; /* core-matched: bytes that its receive context keeps of unexpected messages */
-    /* offloads_matching: bytes that a receive of unknown size is posted with; 0: `open` may say */
+    uint64_t request; /* type MSG: the connection request from which the endpoint was opened, until `accept`; 0: none */
+    /* Offloads_matching: release a multi-receive buffer when less space than this is left; bytes. */
+    uint64_t min_multi_recv;
+    uint64_t unexpected_limit; /* without offloads_matching: bound on unexpected messages, bytes */
+    /* offloads_matching: length with which a receive of unknown size is posted, bytes; 0: `open` may set it */
     uint64_t bounce_size;
-    uint8_t identity[OFP_IDENTITY_SIZE]; /* random, constant; stated to peers where the wire has room for it */
-    /* Listen to the network only if node, interface or key ask for it; `open` sets `connects_only` when none does. */
+    uint8_t identity[OFP_IDENTITY_SIZE]; /* random, constant; sent to peers if the wire format has a field for it */
+    /*
+     * Listen on the network only if a node, an interface or a key is configured. `open` sets `connects_only` if none
+     * is.
+     */
     bool listens_if_asked;
-    bool connects_only; /* nobody connects to it: it reaches out, and is answered on the connections that it made */
-    /* OFP_KEY_SIZE bytes that both ends of a connection within this host prove where no other key is set; NULL: no such rule. */
+    bool connects_only; /* peers cannot connect to it; it connects to them, and receives on those connections */
+    /*
+     * OFP_KEY_SIZE bytes. If no other key is set, both ends of a connection within this host prove that they know this
+     * one. NULL: no proof is required.
+     */
     const uint8_t *local_key;
 };
 
@@ -65,37 +80,43 @@ struct ofp_passive {
     const struct ofp_passive_ops *ops;
     struct ofp_domain *domain;
     void *private;
-    uint32_t id; /* numbered together with the endpoints */
+    uint32_t id; /* from the same sequence as the ids of endpoints */
     struct ofp_info *info;
 };
 
 /* States of a peer; peer_state.c holds the table of allowed changes. */
 enum ofp_peer_state { OFP_PEER_UNUSED, OFP_PEER_CONNECTING, OFP_PEER_UP, OFP_PEER_LOST };
 
-/* One more address of a peer, as the provider's `resolve` or `name_also` gave it. */
+/* A further address of a peer, in the format of the provider's `resolve` and `name_also`. */
 struct ofp_other_address {
     const void *address;
     size_t length;
 };
 
 /*
- * One remote endpoint as one local endpoint knows it; made when first used. An endpoint of type MSG has at most one in its
- * life, made by `ofp_connect` or `ofp_accept`; it has no index, and goes from UNUSED to LOST once.
+ * A remote endpoint, as seen by one local endpoint. The core creates it at first use. An endpoint of type MSG has at
+ * most one peer in its life, which `ofp_connect` or `ofp_accept` creates; that peer has no index, and its state changes
+ * from UNUSED to LOST once.
  */
 struct ofp_peer {
     struct ofp_endpoint *endpoint;
-    uint32_t index;       /* in the address vector; OFP_PEER_UNKNOWN for a sender without an entry */
-    uint8_t state;        /* enum ofp_peer_state; only the core writes it */
-    uint64_t incarnation; /* set by the provider on peer_up; 0: none. Another value at the same address is a restart */
-    const void *address;  /* as the provider's `resolve` or `name` gave it */
+    uint32_t index; /* in the address vector; OFP_PEER_UNKNOWN for a sender without an entry */
+    uint8_t state;  /* enum ofp_peer_state; only the core writes it */
+    /* Set by the provider when it calls peer_up; 0: none. Another value at the same address means a restart. */
+    uint64_t incarnation;
+    const void *address; /* in the format of the provider's `resolve` and `name` */
     size_t address_length;
-    const void *private_data; /* type MSG: what `connect` is to say to the listener; valid during that call */
+    const void *private_data; /* type MSG: private data that `connect` sends to the listener; valid during that call */
     size_t private_data_length;
-    void *private;                          /* zeroed again on the way from LOST to CONNECTING */
-    const struct ofp_other_address *others; /* where it is reached as well; `connect` may try them in any order */
+    void *private; /* zeroed again when the state changes from LOST to CONNECTING, unless `peers_persist` */
+    /* Further addresses of the same endpoint; `connect` may try them in any order. */
+    const struct ofp_other_address *others;
     uint32_t other_count;
-    bool
-        connects_only; /* as of its endpoint: `connect` refuses, and no answer at its address is no proof of anything */
+    /*
+     * The peer's endpoint has `connects_only`: `connect` must fail, and the absence of a listener at its address does
+     * not mean that its process has ended.
+     */
+    bool connects_only;
 };
 
 /* The most providers that endpoints of one application's domain may use together. */
@@ -103,7 +124,7 @@ struct ofp_peer {
 
 /* One provider's view of a memory region. */
 struct ofp_region_device {
-    uint64_t key;         /* remote key; 0 where no remote access was asked */
+    uint64_t key;         /* region key; 0 without remote access */
     uint64_t remote_base; /* added to a peer's offset; 0 for transports that address a region from 0 */
     uint64_t provider_data[2];
 };
@@ -115,13 +136,16 @@ struct ofp_region {
     uint32_t access; /* OFP_ACCESS_… */
     char *base;
     uint64_t length;
-    bool allocated;           /* made by a provider's `memory_allocate` */
-    bool remote_events;       /* as of endpoints, for accesses to this region */
-    uint8_t known, published; /* of several devices those (bits) that know it, and those by which peers may reach it */
-    bool key_fixed;           /* its user chose the key: `region_open` leaves it as it is, and peers ask the core */
+    bool allocated;     /* allocated by a provider's `memory_allocate` */
+    bool remote_events; /* as of endpoints, for accesses to this region */
+    uint8_t known,
+        published; /* bits by device: where the region is registered, and through which of them peers may access it */
+    /* The user chose the key: `region_open` must not change it, and the core executes peers' accesses. */
+    bool key_fixed;
     /*
-     * Nobody asked for it: memory whose owner tells the core before it goes, or moves. No peer reaches it, and the provider hears of
-     * it when an operation is in it, not by `region_open`.
+     * The core created this region itself, for memory whose owner notifies the core before the memory is freed or
+     * moved. Peers cannot access it. The provider learns of the region from an operation that uses it, not by
+     * `region_open`.
      */
     bool owned;
 };
@@ -132,9 +156,9 @@ static inline struct ofp_region_device *ofp_region_device(const struct ofp_domai
 }
 
 /*
- * A peer's access to local memory, checked and under way: from core's `remote_access` until core->remote_release. The provider
- * owns the object and must not move it meanwhile. When the region is closed before the end, `memory` becomes NULL: what
- * still arrives is dropped.
+ * A peer's access to local memory, checked and in progress: from the endpoint's `remote_access` until
+ * core->remote_release. The provider owns the object and must not move it meanwhile. If the region is closed before the
+ * access ends, `memory` becomes NULL: discard the data that still arrive.
  */
 struct ofp_remote_access {
     struct ofp_list node; /* core: in the region's list */
@@ -145,8 +169,8 @@ struct ofp_remote_access {
 };
 
 /*
- * A send-like operation on its way into `post`: checked and resolved. Everything it points to is valid during the call
- * only; what must outlive it goes through transfer_retain.
+ * An operation as `post` receives it: checked, with regions resolved. Everything it points to is valid during the call
+ * only; use transfer_retain to get a copy that remains valid.
  */
 struct ofp_transfer {
     const struct ofp_operation *op;
@@ -164,45 +188,45 @@ struct ofp_transfer {
 };
 
 /*
- * An accepted operation that did not finish within `post`. Owned by the core, lent to the provider until it calls
- * transfer_complete; on loss of the peer the core completes all of that peer's itself.
+ * An accepted operation that did not finish within `post`. The core owns it; the provider may use it until it calls
+ * transfer_complete. When the peer is lost, the core itself completes all pending operations of that peer.
  */
 struct ofp_pending {
     struct ofp_list node; /* core: in the peer's list */
-    uint64_t id;          /* names it on the wire; find it again with pending_find. Never 0 */
+    uint64_t id;          /* identifies it on the wire, see pending_find. Never 0 */
     struct ofp_endpoint *endpoint;
     struct ofp_peer *peer;
     uint64_t provider_data[4];    /* the provider's, zeroed at first */
-    struct ofp_transfer transfer; /* with memory of its own: `op` points to `operation`, `iov` to a kept copy */
+    struct ofp_transfer transfer; /* with memory of its own: `op` points to `operation`, `iov` to a copy */
     struct ofp_operation operation;
 };
 
-/* Bits of a message's `extras`: what its spare words say. */
+/* Bits of a message's `extras`: which spare words are valid. */
 #define OFP_EXTRA_WAY 1
-/* Of an announced message: which of an endpoint's several ways it came by. */
+/* Index of the spare word that says over which lane an announced message arrived. */
 #define OFP_SPARE_WAY 0
 
 /* A message that arrived or was announced. */
 struct ofp_message {
-    struct ofp_peer *peer; /* NULL where the transport has no peers, and on endpoints of type DGRAM */
+    struct ofp_peer *peer; /* NULL if the transport has no peers, and for type DGRAM */
     uint32_t source;       /* = peer->index */
     uint8_t channel;       /* enum ofp_channel */
     uint8_t has_data;      /* `data` is valid */
-    uint8_t extras;        /* OFP_EXTRA_…: which of the spare words mean something */
+    uint8_t extras;        /* OFP_EXTRA_…: which of the spare words are valid */
     uint64_t tag;
     uint64_t data;
     uint64_t length;           /* of the payload, bytes */
-    uint64_t provider_data[6]; /* announced messages: what `receive_start` needs to move the payload */
+    uint64_t provider_data[6]; /* announced messages: data for `receive_start`, stored by the provider */
     uint64_t spare[2];
 };
 
 /* The bound against which message_begin counts an unexpected message. */
 enum ofp_room {
     OFP_ROOM_UNEXPECTED, /* the bound on unexpected payload */
-    OFP_ROOM_PROMISED,   /* none: the sender was granted the room before */
+    OFP_ROOM_PROMISED,   /* none: the sender was granted this space before */
     /*
      * The bound on announcements, for a message of at most OFP_SHORT_MESSAGE bytes that message_arrived has refused and
-     * that cannot be returned to its sender. A longer message is limited by the first bound.
+     * that cannot be returned to its sender. A longer message is counted against OFP_ROOM_UNEXPECTED.
      */
     OFP_ROOM_ANNOUNCED,
 };
@@ -210,40 +234,41 @@ enum ofp_room {
 
 /* Copy method of an announced message's payload, in order of preference while their speeds are unknown. */
 enum ofp_moved {
-    OFP_MOVED_MAPPED,    /* copied out of memory of its sender that is mapped */
-    OFP_MOVED_PIPELINED, /* in pieces, copied by its sender into shared memory and by the receiver out of it */
-    OFP_MOVED_ATTACHED,  /* copied out of its sender's address space, process_vm_readv(2) */
+    OFP_MOVED_MAPPED,    /* the receiver copies out of the sender's memory, which it has mapped */
+    OFP_MOVED_PIPELINED, /* the sender copies pieces into shared memory, and the receiver copies them out */
+    OFP_MOVED_ATTACHED,  /* the receiver copies out of the sender's address space, process_vm_readv(2) */
     OFP_MOVED_WAYS
 };
 
 /*
- * A receive that matched an announced message: from core's call of `receive_start` until the provider's call of
- * receive_complete it is lent to the provider.
+ * A receive in flight: it has matched a message, and the provider fills it. The core owns it; the provider may use it
+ * from the core's call of `receive_start`, or the return of message_begin, until it calls receive_complete.
  */
 struct ofp_receive {
-    struct ofp_list node;          /* core: among the receives under way */
-    uint64_t id;                   /* find it again with receive_find. Never 0 */
+    struct ofp_list node;          /* core: in the list of receives in flight */
+    uint64_t id;                   /* identifies it on the wire, see receive_find. Never 0 */
     struct ofp_endpoint *endpoint; /* where the message arrived */
     struct ofp_message message;    /* the matched message */
     const struct iovec *iov;       /* the user's memory */
-    /* The region of each iov entry; NULL entries for OFP_REGION_PROCESS. NULL: memory in which the core keeps the message. */
+    /* The region of each iov entry; NULL entries for OFP_REGION_PROCESS. NULL: the memory is the core's. */
     struct ofp_region *const *regions;
     uint32_t iov_count;
-    uint64_t length;           /* bytes to move: min(message.length, room); 0 when the message is only dropped */
+    /* Bytes to move: the smaller of message.length and the size of the memory; 0: only drop the message. */
+    uint64_t length;
     uint64_t provider_data[4]; /* the provider's, zeroed at first */
 };
 
-/* How a receive ended that the transport matched. */
+/* The outcome of a receive that the transport matched. */
 struct ofp_offloaded {
-    uint64_t flags;         /* OFP_COMPLETED_… beyond what follows from the operation: MULTI_RECV, CLAIM */
+    uint64_t flags;         /* further OFP_COMPLETED_… flags, besides those of the operation: MULTI_RECV, CLAIM */
     uint64_t buffer_offset; /* multi-receive: where in the buffer the message starts */
     int error;              /* 0 or positive */
     int provider_error;
-    bool more; /* multi-receive: the buffer stays posted, and so does the pending object */
+    bool more; /* multi-receive: the buffer stays posted, and the pending object stays valid */
     uint64_t spare[2];
 };
 
-/* A descriptor that the domain's reactor watches. Owned by the provider; must outlive its stay in the reactor. */
+/* A descriptor that the domain's reactor watches. Owned by the provider, which must not free it before watch_remove. */
 struct ofp_watch {
     int fd;
     uint32_t events; /* EPOLLIN, EPOLLOUT … */
@@ -251,7 +276,7 @@ struct ofp_watch {
     uint64_t spare[2]; /* core */
 };
 
-/* A timer of the domain. Owned by the provider; zeroed: not running. */
+/* A timer of the domain. Owned by the provider. A zeroed timer is not running. */
 struct ofp_timer {
     uint64_t deadline; /* nanoseconds, CLOCK_MONOTONIC */
     uint64_t position; /* core: place in the heap, 0 when not running */

@@ -8,9 +8,9 @@
 
 #include "ofipy/types.h"
 
-/* Where a message travels. Receives match messages of their own channel only. */
+/* Channels of messages. Receives match messages of their own channel only. */
 enum ofp_channel {
-    OFP_CHANNEL_MESSAGE = 0, /* knows no tags */
+    OFP_CHANNEL_MESSAGE = 0, /* without tags */
     OFP_CHANNEL_TAGGED = 1,
     OFP_CHANNEL_INTERNAL = 2 /* the core's own, with tags */
 };
@@ -19,22 +19,22 @@ enum ofp_channel {
 #define OFP_RECEIVES 0x1 /* a receive */
 #define OFP_REMOTE 0x2   /* accesses memory of the peer; neither this nor OFP_RECEIVES: a send */
 #define OFP_ATOMIC_KIND 0x4
-#define OFP_READS 0x8     /* with OFP_REMOTE: what is there comes back, into memory that must stay */
+#define OFP_READS 0x8     /* with OFP_REMOTE: fetches from the peer, into memory that must remain valid */
 #define OFP_COMPARES 0x10 /* has a third operand */
 
 struct ofp_operation_row {
     uint16_t code;          /* enum ofp_operation_code: the row's own place */
     uint8_t traits;         /* OFP_RECEIVES … */
     uint8_t channel;        /* enum ofp_channel; means nothing with OFP_REMOTE */
-    uint32_t local_access;  /* OFP_ACCESS_…: the right that its local memory must grant (fi_mr(3)) */
-    uint64_t capability;    /* OFP_CAP_…: what its endpoint needs; 0: only the core posts it */
-    uint32_t remote_access; /* and the target's; ask ofp_operation_remote_access */
-    uint32_t flags;         /* OFP_INJECT …: those it may have, be it by default of its endpoint */
-    uint32_t completed;     /* OFP_COMPLETED_…: what its completion says; 0: it counts nowhere */
-    uint32_t event;         /* and what the target of a remote operation is told */
+    uint32_t local_access;  /* OFP_ACCESS_…: the right that its local region must grant (fi_mr(3)) */
+    uint64_t capability;    /* OFP_CAP_… that its endpoint needs; 0: only the core posts it */
+    uint32_t remote_access; /* rights of the target's region; use ofp_operation_remote_access */
+    uint32_t flags;         /* OFP_INJECT …: those it may have, defaults of its endpoint included */
+    uint32_t completed;     /* OFP_COMPLETED_… of its completion; 0: no counter counts it */
+    uint32_t event;         /* OFP_COMPLETED_… of the event at the target of a remote operation */
 };
 
-/* Flags that each of a kind may have. */
+/* Flags that the operations of a kind may have. */
 #define OFP_RECEIVE_FLAGS (OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
 #define OFP_TRANSMIT_FLAGS (OFP_COMPLETION | OFP_MORE | OFP_FENCE | OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE)
 #define OFP_SEND_FLAGS (OFP_TRANSMIT_FLAGS | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_MATCH_COMPLETE)
@@ -69,13 +69,16 @@ static const struct ofp_operation_row ofp_operation_rows[] = {
 };
 #define OFP_OPERATION_COUNT (sizeof(ofp_operation_rows) / sizeof(ofp_operation_rows[0]))
 
-/* As the methods of Python that post them are called. Apart from the rows, whose size on the hot path is a power of two. */
+/*
+ * Names of the Python methods that post them. Not part of the rows, so that a row's size stays a power of two: the hot
+ * path indexes the rows.
+ */
 static const char *const ofp_operation_names[] = {"",         "send",    "recv",   "tsend",        "trecv",
                                                   "read",     "write",   "atomic", "fetch_atomic", "compare_atomic",
                                                   "internal", "internal"};
 _Static_assert(sizeof(ofp_operation_names) / sizeof(ofp_operation_names[0]) == OFP_OPERATION_COUNT, "a name a row");
 
-/* Of any number, such as one that a peer has sent: the row of no operation, all zero, where there is none. */
+/* The row of an operation code; the all-zero row for an unknown code, such as one from a peer. */
 static inline const struct ofp_operation_row *ofp_operation_row(uint32_t code)
 {
     return &ofp_operation_rows[code < OFP_OPERATION_COUNT ? code : 0];
@@ -86,7 +89,7 @@ static inline const char *ofp_operation_name(uint32_t code)
     return ofp_operation_names[code < OFP_OPERATION_COUNT ? code : 0];
 }
 
-/* Whether it has one of these traits. */
+/* Whether the operation has one of these traits. */
 static inline bool ofp_operation_is(uint32_t code, uint32_t traits)
 {
     return (ofp_operation_row(code)->traits & traits) != 0;

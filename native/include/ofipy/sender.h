@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names of senders in remote CQ data, for transports that tell of no sender whose address the receiver has not inserted.
+ * Names of senders in remote CQ data, for transports that report no sender whose address the receiver has not inserted.
  *
- * A name is 48 bits that stand for an address, and 16 that follow from them and are never all 0: no number below 2^48 looks
- * like a name, and one of 65,536 others does.
+ * A name consists of 48 bits for an address, and 16 check bits that are computed from them and are never all 0. So no
+ * number below 2^48 is a valid name, and of larger numbers one in about 65,536 is.
  */
 #ifndef OFIPY_SENDER_H
 #define OFIPY_SENDER_H

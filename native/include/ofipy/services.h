@@ -11,126 +11,145 @@
 struct ofp_services {
     uint32_t size; /* of this table in the core that runs */
 
-    /* Peers. `peer_by_address` finds the entry or makes one (auto_insert); NULL: unknown and not to be inserted, or -ENOMEM. */
+    /*
+     * Find the peer with this address, or create it (auto_insert). NULL: unknown and not to be inserted, or out of
+     * memory.
+     */
     struct ofp_peer *(*peer_by_address)(struct ofp_endpoint *endpoint, const void *address, size_t length);
     void (*peer_connecting)(struct ofp_peer *peer); /* the peer connects to this side */
-    void (*peer_up)(struct ofp_peer *peer);         /* operations kept for it are posted from the next progress on */
+    void (*peer_up)(struct ofp_peer *peer);         /* its backlog is posted from the next round of progress on */
     /*
-     * The connection to the peer is lost. `error`: what its operations end with (ECONNREFUSED, ETIMEDOUT, OFP_EPEERLOST
-     * …); `process_gone`: its process is known dead or replaced, so receives directed at it end too. `text`, which may
-     * be NULL, is what the exceptions of its operations say: what happened; what to do. Calls peer_down.
+     * The connection to the peer is lost. `error`: the error with which its operations end (ECONNREFUSED, ETIMEDOUT,
+     * OFP_EPEERLOST …). `process_gone`: its process is known to be dead or replaced, so receives that name it end too.
+     * `text`, which may be NULL, is the text of the exceptions of its operations: what happened; what to do. Calls
+     * peer_down.
      */
     void (*peer_lost)(struct ofp_peer *peer, int error, bool process_gone, const char *text);
 
     /*
-     * Private data of the other side's accept or reject; call it before peer_up or peer_lost. Data beyond
-     * OFP_EVENT_DATA_MAX is cut off.
+     * Deliver the private data of the other side's accept or reject; call it before peer_up or peer_lost. Data beyond
+     * OFP_EVENT_DATA_MAX are cut off.
      */
     void (*connection_answered)(struct ofp_peer *peer, const void *data, size_t length);
 
-    /* Keep an operation beyond `post`: a copy with memory of its own. NULL: out of memory (answer -EAGAIN). */
+    /*
+     * Retain an operation beyond `post`: returns a copy with memory of its own. NULL: out of memory; return -EAGAIN
+     * from `post`.
+     */
     struct ofp_pending *(*transfer_retain)(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
                                            const struct ofp_transfer *transfer);
-    /* NULL when no such operation of this peer is pending: ids come from outside. */
+    /* NULL: no operation of this peer with that id is pending. Call it for every id that comes from a peer. */
     struct ofp_pending *(*pending_find)(struct ofp_peer *peer, uint64_t id);
-    /* Finish it; error 0 or positive. The pending object is gone afterwards. */
+    /* Complete the operation; `error` is 0 or positive. The core frees the pending object. */
     void (*transfer_complete)(struct ofp_pending *pending, int error, int provider_error);
     /*
-     * The same for a receive on an endpoint with `offloads_matching`. `message`: what came (source, tag, data, length). With
-     * OFP_MULTI_RECV it is called for each message, and NULL stands for none: the buffer is released, and no message is
-     * on its way into it. No message is split, or cut because others came before it.
+     * The same for a receive on an endpoint with `offloads_matching`. `message`: the received message (source, tag,
+     * data, length). For a receive with OFP_MULTI_RECV, call this for each message. NULL means no message: the buffer
+     * is released, and no message is still being written into it. A message is never split, nor truncated because
+     * earlier messages used the buffer.
      */
     void (*offloaded_receive_complete)(struct ofp_pending *pending, const struct ofp_message *message,
                                        const struct ofp_offloaded *offloaded);
 
     /*
-     * A whole message is here, `payload` valid during the call only: matched and copied, or kept as unexpected.
-     * -EAGAIN: the bound on unexpected payload is reached and nothing was taken; announce it instead, or call
-     * message_begin with another bound.
+     * A whole message has arrived. `payload` is valid during the call only: the core copies it to the matching receive,
+     * or stores it as an unexpected message. -EAGAIN: the bound on unexpected payload is reached and the message was
+     * not accepted; announce it instead, or call message_begin with another bound.
      */
     int (*message_arrived)(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload);
     /*
-     * The first piece of a message is here and the rest follows in a stream, or it was announced by who waits for delivery
-     * and will be fetched: matched now. *receive says where the payload
-     * goes: `length` bytes into `iov`, the posted buffer or memory in which the core keeps the message, in its place in the
-     * order, while it fills. What is beyond `length` is the provider's to drop. Ended by receive_complete, or with the peer.
-     * -ENOBUFS: the bound that `room` names is reached and nothing was taken; cease to read, try again from progress,
-     * or call message_announced.
+     * The first part of a message has arrived and the rest follows in a stream; or the provider will fetch the payload
+     * of a message that its sender announced because it waits for delivery. The core matches the message now, in its
+     * place in the order. *receive says where the payload is to be written: `length` bytes into `iov`, which is the
+     * posted buffer, or memory for an unexpected message. The provider discards payload beyond `length`. Ends by
+     * receive_complete, or when the peer is lost. -ENOBUFS: the bound that `room` names is reached and the message was
+     * not accepted; stop reading and try again from progress, or call message_announced.
      */
     int (*message_begin)(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
                          struct ofp_receive **receive);
     /*
-     * A message whose payload is still elsewhere. Either matched at once (receive_start is called from within) or kept
-     * until it is. -ENOBUFS: the bound on announcements is reached; keep it and announce again from progress.
+     * A message has been announced; its payload is still at the sender. The core matches it at once, and calls
+     * receive_start within this call, or stores it as an unexpected message until a receive matches. -ENOBUFS: the
+     * bound on announcements is reached; store the announcement and try again from progress.
      */
     int (*message_announced)(struct ofp_endpoint *endpoint, const struct ofp_message *message);
-    /* True while unexpected payload is above its bound: senders should announce instead of sending. */
+    /*
+     * True while unexpected payload is above its bound: senders should then announce messages instead of sending the
+     * payload.
+     */
     bool (*announce_only)(struct ofp_endpoint *endpoint);
-    /* Copy into the receive's memory at `offset`; the one place that touches user memory. Never past receive->length. */
+    /*
+     * Copy into the receive's memory at `offset`; providers write to user memory by this function only. Nothing is
+     * written beyond receive->length.
+     */
     void (*receive_write)(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length);
     struct ofp_receive *(*receive_find)(struct ofp_peer *peer, uint64_t id);
-    /* error 0 or positive. Truncation is the core's affair. The receive is gone afterwards. */
+    /* `error` is 0 or positive. The core handles truncation. The core frees the receive. */
     void (*receive_complete)(struct ofp_receive *receive, int error, int provider_error);
 
     /*
-     * The target of RMA and atomics. `remote_access` checks key, bounds and rights (`access`: OFP_ACCESS_REMOTE_READ or
-     * …_WRITE or both) and fills *result, which core->remote_release ends: 0, -OFP_ENOKEY, -ERANGE, -EACCES; nothing to
-     * release then.
+     * The target side of RMA and atomics. `remote_access` checks region key, bounds and rights (`access`:
+     * OFP_ACCESS_REMOTE_READ, …_WRITE or both) and fills *result. End the access with core->remote_release. Errors,
+     * after which there is nothing to release: -OFP_ENOKEY, -ERANGE, -EACCES.
      */
     int (*remote_access)(struct ofp_endpoint *endpoint, uint64_t key, uint64_t offset, uint64_t length, uint32_t access,
                          struct ofp_remote_access *result);
     /*
-     * A peer's access has taken effect. `flags`: OFP_COMPLETED_REMOTE_READ or …_REMOTE_WRITE, with …_ATOMIC, and with
-     * …_REMOTE_CQ_DATA where `data` came along. `region`: that of the first segment; may be NULL when it is gone, or not
-     * known and has no `remote_events`.
+     * A peer's access has taken effect. `flags`: OFP_COMPLETED_REMOTE_READ or …_REMOTE_WRITE, with …_ATOMIC for
+     * atomics, and with …_REMOTE_CQ_DATA if `data` is valid. `region`: the region of the first segment. It may be NULL
+     * if the region was closed, or if the provider does not know the region and the region has no `remote_events`.
      */
     void (*remote_event)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
                          uint64_t flags, uint64_t data, uint64_t length);
 
     /*
-     * Have `flush` called before the public call that is running lets go of the domain, which may be many rounds of progress
-     * later: for what costs as much once as for all of them. Called again at any time; no effect when it is due already.
-     * `arm` must not leave anything to it.
+     * Request one call of `flush` before the current public call releases the domain, which may be many rounds of
+     * progress later. Use it for work that costs the same for one operation and for many. Calls have no effect while a
+     * `flush` is already requested. `arm` must not leave any work to that `flush`.
      */
     void (*flush_later)(struct ofp_endpoint *endpoint);
 
     /*
-     * A caller has stated its identity, and whether it accepts connections: as peer_by_address, but the same identity
-     * is the same peer at any address.
+     * A peer that connects to this endpoint has sent its identity, and whether it accepts connections (`connects_only`
+     * false). As peer_by_address, except that the same identity means the same peer, at any address.
      */
     struct ofp_peer *(*peer_by_identity)(struct ofp_endpoint *endpoint, const uint8_t *identity, bool connects_only,
                                          const void *address, size_t length);
     /*
-     * The endpoint that answers `connect` has stated its identity; call it before peer_up. -ECONNREFUSED with a text:
-     * it is another endpoint than expected, and the provider calls peer_lost with both.
+     * The endpoint that answers `connect` has sent its identity; call this before peer_up. -ECONNREFUSED with a text:
+     * it is another endpoint than expected; call peer_lost with that error and text.
      */
     int (*peer_identified)(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size);
 
     /*
-     * Type DGRAM, whose senders anybody may forge: the index of one that is in the vector, or OFP_PEER_UNKNOWN. Nothing is made. A
-     * message of it has that source, and no peer.
+     * Type DGRAM, where a sender's address can be forged. Returns the index of an address that is in the vector, or
+     * OFP_PEER_UNKNOWN; never inserts an address or creates a peer. Use the result as the message's `source`, and NULL
+     * as its `peer`.
      */
     uint32_t (*source_find)(struct ofp_endpoint *endpoint, const void *address, size_t length);
-    /* Type DGRAM: one that message_arrived had no room for is gone, and counted. */
+    /* Type DGRAM: count a message that was discarded because message_arrived had no space for it. */
     void (*message_dropped)(struct ofp_endpoint *endpoint);
 
     /*
-     * How the peer's device names a piece of the peer's memory: `key` as its region_open made it, `offset` from its
-     * remote_base on. False: that is not known here; the peer's core knows `remote` as it is.
+     * Translate a piece of the peer's memory into the form that the peer's device uses: the `key` that the peer's
+     * region_open set, and an `offset` that includes `remote_base`. False: the device's form is not known here; the
+     * peer's core accepts `remote` unchanged.
      */
     bool (*remote_at_device)(struct ofp_peer *peer, const struct ofp_remote_segment *remote,
                              struct ofp_remote_segment *there);
 
     /*
-     * Something that was posted waits for the next call of `progress`: where the application calls for none the helper thread, if
-     * there is one, does so within milliseconds. For who waits so only while it is not armed.
+     * A posted operation needs a call of `progress` to advance. If the application makes no progress, the helper
+     * thread, if there is one, does so within milliseconds. Only for operations that need this while the endpoint is
+     * not armed.
      */
     void (*look_soon)(struct ofp_endpoint *endpoint);
 
     /*
-     * State CONNECTING: nothing listens at the peer's address. If a process is expected there, `connect` is called
-     * again after a pause, until OFIPY_CONNECT_TIMEOUT; otherwise as peer_lost with ECONNREFUSED. Calls peer_down in
-     * either case. For a peer that has rejected the connection call peer_lost instead. `text` as of peer_lost.
+     * State CONNECTING: nothing listens at the peer's address. If the core expects a process there, it calls `connect`
+     * again after a pause, until OFIPY_CONNECT_TIMEOUT; otherwise it acts as for peer_lost with ECONNREFUSED. Calls
+     * peer_down in either case. If a peer has rejected the connection, call peer_lost instead. `text`: as for
+     * peer_lost.
      */
     void (*peer_absent)(struct ofp_peer *peer, const char *text);
     /* Call it before receive_complete: the copy method of an announced payload, for statistics and hooks. */

@@ -15,24 +15,24 @@
 #define OFP_RECORD_VERSION 1
 
 /*
- * Errors are negative errno values. Beyond errno come the codes that messaging needs; where libfabric has the same
- * error the number is libfabric's (fi_errno(3)).
+ * Errors are negative errno values. The codes below have no errno. Where libfabric has the same error, the number is
+ * libfabric's (fi_errno(3)).
  */
 #define OFP_ETOOSMALL 257     /* the buffer for an address or an option is too small */
-#define OFP_EADDRNOTAVAIL 262 /* an address vector index that holds no address */
+#define OFP_EADDRNOTAVAIL 262 /* no address has this address vector index */
 #define OFP_ETRUNC 265        /* the message was longer than the receive buffer */
 #define OFP_ENOKEY 266        /* no remote region has this key */
 #define OFP_EOVERRUN 268      /* a queue overran */
 #define OFP_ENORX 269         /* no receive buffer at the peer */
-#define OFP_EPEERLOST 512     /* the peer's process is gone, or another one took its address */
+#define OFP_EPEERLOST 512     /* the peer's process has ended, or another one has its address */
 #define OFP_EFORKED 513       /* the object belongs to the parent process */
 #define OFP_ETHREAD 514       /* the domain is bound to another thread */
 #define OFP_EREMOTE 515       /* the peer refused the operation (key, bounds or rights) */
 #define OFP_ENOREGION 516     /* no open region of the domain has this id */
-#define OFP_EEXHAUSTED 517    /* the table has given out all its ids */
+#define OFP_EEXHAUSTED 517    /* the table has assigned all its ids */
 #define OFP_ETOOLONG 518      /* the message was longer than OFIPY_BOUNCE_SIZE */
-#define OFP_EPEERLEFT 519     /* the peer's process has left the job, in order */
-#define OFP_EPEERDIED 520     /* the peer's process has left the job by dying */
+#define OFP_EPEERLEFT 519     /* the peer's process has left the job normally */
+#define OFP_EPEERDIED 520     /* the peer's process has died */
 
 /* Codes of operations. */
 enum ofp_operation_code {
@@ -45,7 +45,7 @@ enum ofp_operation_code {
     OFP_ATOMIC = 7,
     OFP_FETCH_ATOMIC = 8,
     OFP_COMPARE_ATOMIC = 9,
-    /* The core's own, on a channel that no receive of an application sees; no caller may post them. */
+    /* The core's own, on a channel that applications cannot receive from; callers may not post them. */
     OFP_INTERNAL_SEND = 10,
     OFP_INTERNAL_RECV = 11
 };
@@ -74,7 +74,7 @@ enum ofp_atomic_op {
     OFP_ATOMIC_DIFF = 19
 };
 
-/* Type of one element. The numbers are those of libfabric's `enum fi_datatype`, whose others are left out. */
+/* Type of one element. The numbers are those of libfabric's `enum fi_datatype`, of which this is a part. */
 enum ofp_datatype {
     OFP_INT8 = 0,
     OFP_UINT8 = 1,
@@ -100,12 +100,12 @@ enum ofp_datatype {
 #define OFP_TRANSMIT_COMPLETE 0x20
 #define OFP_DELIVERY_COMPLETE 0x40
 #define OFP_MATCH_COMPLETE 0x80
-#define OFP_PEEK 0x100             /* look for a message that has arrived; receives nothing */
+#define OFP_PEEK 0x100             /* report an unexpected message that matches, without receiving it */
 #define OFP_CLAIM 0x200            /* with PEEK or HOLD: set the message aside; alone: receive the one set aside */
 #define OFP_DISCARD 0x400          /* with PEEK or CLAIM: drop the message */
 #define OFP_HOLD 0x800             /* with CLAIM: stay posted until a message matches, then set it aside */
-#define OFP_MULTI_RECV 0x1000      /* the buffer takes many messages */
-#define OFP_DEVICE_ATOMIC 0x2000   /* of an atomic: the device carries it out, not the core */
+#define OFP_MULTI_RECV 0x1000      /* the buffer receives several messages */
+#define OFP_DEVICE_ATOMIC 0x2000   /* of an atomic: the device executes it, not the core */
 #define OFP_OPERATION_FLAGS 0x3fff /* every flag that a caller may set */
 
 /* Flags of a completion: what finished. */
@@ -120,14 +120,15 @@ enum ofp_datatype {
 #define OFP_COMPLETED_REMOTE_READ 0x100
 #define OFP_COMPLETED_REMOTE_WRITE 0x200
 #define OFP_COMPLETED_REMOTE_CQ_DATA 0x400 /* `data` is valid */
-#define OFP_COMPLETED_MULTI_RECV 0x800     /* the multi-receive buffer is released; alone: no message came with it */
+#define OFP_COMPLETED_MULTI_RECV 0x800     /* the multi-receive buffer is released; alone: without a message */
 #define OFP_COMPLETED_CLAIM 0x1000         /* the message is set aside under `context` */
 
 /*
- * Address vector indices and region ids carry a generation in their upper 12 bits, so that one whose entry or region is gone
- * is refused and never means another. A fresh address vector counts from 0; a domain's regions begin at a random generation.
+ * Address vector indices and region ids contain a generation in their upper 12 bits, so that an index or id is refused,
+ * and never names another entry or region, after its own was removed. Indices of a new address vector start at 0; a
+ * domain's regions start at a random generation.
  */
-/* `peer` of a receive that takes messages of any source; `source` of a message whose sender has no address here. */
+/* OFP_PEER_ANY: `peer` of a receive from any source. OFP_PEER_UNKNOWN: `source` of a message from an unknown sender. */
 #define OFP_PEER_ANY 0xffffffffu
 #define OFP_PEER_UNKNOWN 0xfffffffeu
 
@@ -151,10 +152,10 @@ enum ofp_datatype {
 #define OFP_CAP_REMOTE_COMM 0x2000
 #define OFP_CAP_HMEM 0x4000
 #define OFP_CAP_SHARED_CONTEXT 0x8000
-#define OFP_CAP_ANY_INJECT 0x10000    /* messages beyond inject_size can be injected too */
-#define OFP_CAP_DEVICE_ATOMIC 0x20000 /* atomics that a device carries out by itself, in memory registered for them */
+#define OFP_CAP_ANY_INJECT 0x10000    /* messages longer than inject_size can be injected too */
+#define OFP_CAP_DEVICE_ATOMIC 0x20000 /* atomics that a device executes by itself, in memory registered for them */
 
-/* Message ordering (fi_endpoint(3), "msg_order"): which later operation may not pass which earlier one. */
+/* Message ordering (fi_endpoint(3), "msg_order"): which later operation must not overtake which earlier one. */
 #define OFP_ORDER_RAR 0x1
 #define OFP_ORDER_RAW 0x2
 #define OFP_ORDER_RAS 0x4
@@ -172,7 +173,10 @@ enum ofp_datatype {
 #define OFP_ACCESS_WRITE 0x8
 #define OFP_ACCESS_REMOTE_READ 0x10
 #define OFP_ACCESS_REMOTE_WRITE 0x20
-/* Atomics of the peers' devices, and no others: what two kinds do to one element would not be one step against each other. */
+/*
+ * Only atomics of the peers' devices may access the memory: atomics of a device and of a processor are not atomic
+ * towards each other.
+ */
 #define OFP_ACCESS_DEVICE_ATOMIC 0x40
 
 /* Endpoint types, as bits of `ep_types`. */
@@ -214,7 +218,7 @@ struct ofp_operation {
     uint64_t context; /* returned in the completion */
     union {
         uint64_t tag;
-        uint64_t compare_offset; /* comparing atomics: where the value to compare with lies */
+        uint64_t compare_offset; /* comparing atomics: location of the value to compare with */
     };
     union {
         uint64_t ignore; /* bits of the tag that a receive does not compare */
@@ -231,14 +235,14 @@ struct ofp_operation {
     uint64_t remote_segments; /* address of struct ofp_remote_segment[remote_segment_count] */
     uint64_t remote_offset;   /* the inline remote segment; its length is the local one's */
     uint64_t remote_key;
-    uint64_t result_offset; /* fetching atomics: where the fetched value goes */
+    uint64_t result_offset; /* fetching atomics: location for the fetched value */
     uint32_t result_region;
     uint32_t reserved;
 };
 
 /*
- * Completion record, 64 bytes. On an error `error` is a positive errno or OFP_E…, `provider_error` the provider's own
- * code, or one from OFP_REASON on. After truncation `length` is the message's true length.
+ * Completion record, 64 bytes. On an error `error` is a positive errno or OFP_E…, and `provider_error` is the
+ * provider's own code, or one from OFP_REASON on. After truncation `length` is the message's full length.
  */
 struct ofp_completion {
     uint64_t context;
@@ -253,16 +257,16 @@ struct ofp_completion {
     int32_t provider_error;
 };
 
-/* Kinds of events. Endpoints of type MSG write the kinds for connections in place of those for peers. */
+/* Kinds of events. Endpoints of type MSG write the kinds for connections, other endpoints the kinds for peers. */
 enum ofp_event_kind {
     OFP_EVENT_USER = 0,      /* written by the program */
-    OFP_EVENT_PEER_UP = 1,   /* `peer` can be reached */
-    OFP_EVENT_PEER_LOST = 2, /* `peer` cannot be reached any longer: `error` */
-    OFP_EVENT_CONNREQ = 3,   /* `handle` names the request, `endpoint` the listener; data: what its sender said */
-    OFP_EVENT_CONNECTED = 4, /* or not, with `error`; data: what the other side said */
-    OFP_EVENT_SHUTDOWN = 5,  /* the other side closed the connection; with `error` it broke */
-    OFP_EVENT_DEVICE =
-        6 /* the domain's device has changed; data: what, in words; `error`: what suffers from it ends with */
+    OFP_EVENT_PEER_UP = 1,   /* `peer` is connected */
+    OFP_EVENT_PEER_LOST = 2, /* the connection to `peer` is lost, with `error` */
+    OFP_EVENT_CONNREQ = 3, /* `handle` names the request, `endpoint` the listener; data: the requester's private data */
+    OFP_EVENT_CONNECTED = 4, /* connected, or failed with `error`; data: the other side's private data */
+    OFP_EVENT_SHUTDOWN = 5,  /* the other side shut the connection down; with `error`: it failed */
+    /* The domain's device has changed. Data: a text that says what; `error`: the error of affected operations. */
+    OFP_EVENT_DEVICE = 6
 };
 
 /* Event record, 64 bytes. `error` is a positive errno or OFP_E…, 0: none. */
@@ -272,7 +276,7 @@ struct ofp_event {
     uint32_t peer;     /* address vector index, or OFP_PEER_UNKNOWN */
     int32_t error;
     int32_t provider_error;
-    uint32_t data_length; /* bytes that came with it, up to OFP_EVENT_DATA_MAX */
+    uint32_t data_length; /* bytes of data of the event, up to OFP_EVENT_DATA_MAX */
     uint64_t context;     /* the program's */
     uint64_t handle;
     uint64_t reserved[3];
@@ -295,8 +299,8 @@ struct ofp_info {
     uint64_t max_atomic_size;
     uint64_t rma_order; /* of their bytes: OFP_ORDER_… RAR RAW WAR WAW (FI_ORDER_RMA_…) */
     uint64_t atomic_order;
-    uint64_t inject_size; /* the transport's own; the core copies what is longer */
-    uint64_t tx_size;     /* operations in flight before a raw post answers EAGAIN */
+    uint64_t inject_size; /* the transport's own; the core copies longer payloads */
+    uint64_t tx_size;     /* operations in flight before a post returns -EAGAIN */
     uint64_t rx_size;
     uint64_t segment_limit; /* local scatter-gather entries of one operation */
     uint64_t remote_segment_limit;
@@ -312,20 +316,23 @@ struct ofp_info {
 
 enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS_IPV6 = 3, OFP_ADDRESS_OPAQUE = 4 };
 
-/* The longest address of any provider, bytes. That of an endpoint over several ways has all of theirs, of tcp up to 32. */
+/* The longest address of any provider, bytes. An address of `link` contains those of all its lanes, of tcp up to 32. */
 #define OFP_ADDRESS_MAX 2048
-/* Of what tells an endpoint from any other that was or will be at its addresses. */
+/* Length of an identity, which differs for every endpoint, even for those that have the same address at other times. */
 #define OFP_IDENTITY_SIZE 16
 /* Scatter-gather entries that any core-matched endpoint accepts. */
 #define OFP_SEGMENT_LIMIT 16
-/* A multi-receive buffer with less room than this is released, unless the endpoint says otherwise; bytes. */
+/* Default of "min_multi_recv": a multi-receive buffer with less space than this is released; bytes. */
 #define OFP_MIN_MULTI_RECV 64
-/* The most that an option or a parameter may ask for: entries of a queue or table, bytes of memory. */
+/* Upper bounds of options and parameters: entries of a queue or table, and bytes of memory. */
 #define OFP_COUNT_MAX 16777216
 #define OFP_BYTES_MAX 0x10000000000
-/* Room for the text of a refusal or an error. */
+/* Size of a buffer for the text of an error. */
 #define OFP_TEXT_MAX 512
-/* From here on a provider_error is no provider's code, but the number of a sentence that says what happened: ofp_reason. */
+/*
+ * A provider_error from this value on is no provider's code, but the number of a sentence about the error: see
+ * ofp_reason.
+ */
 #define OFP_REASON 0x40000000
 
 #endif
