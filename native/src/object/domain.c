@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Domains: who may call. */
+/* Check that the calling process and thread may use a domain. */
 #include "object/domain.h"
 
 #include <errno.h>

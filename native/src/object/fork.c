@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * After fork the child has the parent's memory but none of its threads, and shares its descriptors: nothing of a domain
- * can be used or even closed there. A counter that the child advances makes every call answer -OFP_EFORKED.
+ * After fork the child has the parent's memory but none of its threads, and shares its descriptors: it can neither use
+ * nor close a domain. The child advances a counter, which makes every call return -OFP_EFORKED.
  */
 #include "object/fork.h"
 

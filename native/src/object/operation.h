@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Internal flag bits of an operation, and what its row of the table says. */
+/* Internal flag bits of an operation, and the properties in its row of the table. */
 #ifndef OFPI_OPERATION_H
 #define OFPI_OPERATION_H
 
 #include "ofipy/provider.h"
 
-/* Internal bit of ofp_operation.flags: an inject whose payload the core has copied, so that the provider knows of none. */
+/*
+ * Internal bit of ofp_operation.flags: an inject whose payload the core has copied, so the provider gets it as a plain
+ * operation.
+ */
 #define OFPI_COPIED (1ull << 59)
 
 /*
- * Internal bit of ofp_operation.flags, not of receives: a hook holds it back, and its owner is a struct ofpi_delayed_owner. It
- * waits in the peer's backlog.
+ * Internal bit of ofp_operation.flags, not of receives: a hook delays the operation, and its owner is a struct
+ * ofpi_delayed_owner. The operation waits in the peer's backlog.
  */
 #define OFPI_DELAYED (1ull << 57)
 
-/* Completions of the receive queue; a released multi-receive buffer may say nothing else. */
+/* Completions that enter the receive queue. A released multi-receive buffer may have OFP_COMPLETED_MULTI_RECV alone. */
 #define OFPI_COMPLETED_AT_RECEIVER (OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV)
 
-/* Internal bit of ofp_operation.flags: a receive with OFP_HOLD, as the transport has it. */
+/* Internal bit of ofp_operation.flags: a receive with OFP_HOLD, in the form in which it is posted to the transport. */
 #define OFPI_HELD (1ull << 58)
-/* Of those one whose message is dropped, and one whose message goes on waiting, in the context. */
+/*
+ * With OFPI_HELD. Discarded: the message is dropped. Peeked: the message stays in the receive context as an unexpected
+ * one.
+ */
 #define OFPI_DISCARDED (1ull << 57)
 #define OFPI_PEEKED (1ull << 56)
 
 /* ---------------------------------------------------------------------------------------------------- the table */
 
-/* Of an operation that has been checked: its code has a row. */
+/* The row of an operation that was checked, so that its code has a row. */
 static inline const struct ofp_operation_row *ofpi_row_of_operation(const struct ofp_operation *op)
 {
     return &ofp_operation_rows[op->op];
@@ -46,7 +52,7 @@ static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 {
     return ofpi_operation_has_trait(op, OFP_RECEIVES);
 }
-/* The first check of what a caller asks for: there is such an operation, and it may have these flags. */
+/* The first check of a caller's operation: its code is known, and may have these flags. */
 static inline bool ofpi_operation_is_known(const struct ofp_operation *op)
 {
     return op->op < OFP_OPERATION_COUNT && !(op->flags & ~(uint64_t)ofpi_row_of_operation(op)->flags);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner of an operation gets its completion. `context` names the owner, and two bits of the operation's flags,
+ * The owner of an operation receives its completion. `context` names the owner, and two bits of the operation's flags,
  * which callers of ofp_post cannot set, give its kind:
  *
  *   neither bit    the application: `context` is its own value, the completion enters the queue
  *   OFPI_REQUEST   `context` is a struct ofp_request *, which completes
  *   OFPI_OWNED     `context` is a struct ofpi_owner *, whose `finish` is called
  *
- * An object stands before another owner and stores the context and bits of that owner. Its `finish` delivers the
- * completion to that owner with ofpi_owner_deliver, changed or not, or stores it. A context that an application names
- * is that of the innermost owner.
+ * Owners can be nested: an outer owner stores the context and bits of the owner that it replaces. Its `finish` passes
+ * the completion, changed or not, to that owner with ofpi_owner_deliver, or stores it. The context that an application
+ * uses is that of the innermost owner.
  */
 #ifndef OFPI_OWNER_H
 #define OFPI_OWNER_H
@@ -20,12 +20,13 @@
 #define OFPI_OWNED (1ull << 60)
 #define OFPI_OWNER_BITS (OFPI_REQUEST | OFPI_OWNED)
 
-/* A part of the object that owns, which lives until the operation has ended; `finish` may free it. */
+/* A member of the owning object, which must live until the operation has ended; `finish` may free it. */
 struct ofpi_owner {
     /*
-     * The operation has ended; one with OFP_MULTI_RECV in op_flags only if the completion says OFP_COMPLETED_MULTI_RECV. The
-     * endpoint has counted it, once, whoever passes it on. The domain's lock is held, and a walk of the receive context or a
-     * callback of the provider may be under way: `finish` posts nothing, cancels nothing and loses no peer.
+     * The operation has ended; one with OFP_MULTI_RECV in op_flags only if the completion says
+     * OFP_COMPLETED_MULTI_RECV. The endpoint has counted it once, however many owners pass it on. The domain's lock is
+     * held, and the caller may be in the middle of a walk of the receive context or of a provider's callback: `finish`
+     * must not post, cancel, or mark a peer lost.
      */
     void (*finish)(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
                    struct ofp_completion *completion);
@@ -36,10 +37,10 @@ struct ofpi_owner {
 /* The owner of an operation with OFPI_DELAYED. */
 struct ofpi_delayed_owner {
     struct ofpi_owner owner; /* first */
-    uint64_t not_before;     /* when the transport may have it (ns) */
+    uint64_t not_before;     /* earliest time at which it may be posted to the transport (ns) */
 };
 
-/* Stand before the owner of an operation that is about to be posted. */
+/* Become the outermost owner of an operation that is about to be posted. */
 static inline void ofpi_owner_enter(struct ofpi_owner *owner, struct ofp_operation *op)
 {
     owner->before_context = op->context;
@@ -48,7 +49,7 @@ static inline void ofpi_owner_enter(struct ofpi_owner *owner, struct ofp_operati
     op->flags = (op->flags & ~OFPI_OWNER_BITS) | OFPI_OWNED;
 }
 
-/* The innermost owner of an operation, by whose context the application names it. Its bits are 0 or OFPI_REQUEST. */
+/* The innermost owner's context, by which the application names the operation. `bits` is 0 or OFPI_REQUEST. */
 static inline uint64_t ofpi_owner_find_innermost(uint64_t op_context, uint64_t op_flags, uint64_t *bits)
 {
     while (op_flags & OFPI_OWNED) {
@@ -61,7 +62,7 @@ static inline uint64_t ofpi_owner_find_innermost(uint64_t op_context, uint64_t o
     return op_context;
 }
 
-/* Whether an operation is the one that `context` names together with the bits of `flags`. */
+/* Whether `context`, with the owner bits of `flags`, names this operation. */
 static inline bool ofpi_owner_is_same(uint64_t op_context, uint64_t op_flags, uint64_t context, uint64_t flags)
 {
     uint64_t bits;

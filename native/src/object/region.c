@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory regions by id, and by the key that peers know them by. */
+/* Memory regions by id, and by region key. */
 #include "object/region.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ void ofpi_regions_init(struct ofpi_regions *regions)
     memset(regions, 0, sizeof(*regions));
     if (getrandom(&generation, sizeof(generation), 0) != sizeof(generation))
         generation = (uint32_t)((uintptr_t)regions >> 12);
-    /* From index 1: no id is OFP_REGION_PROCESS. */
+    /* Index 0 is not used, so no id is OFP_REGION_PROCESS. */
     ofpi_ids_init(&regions->ids, 1, generation);
 }
 
@@ -32,7 +32,7 @@ void ofpi_regions_close(struct ofpi_regions *regions)
     free(regions->by_key);
 }
 
-/* Keys that were asked for may be small numbers: spread them. */
+/* Multiply, because users may choose small consecutive keys. */
 static uint32_t find_key_chain(const struct ofpi_regions *regions, uint64_t key)
 {
     return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (regions->chains - 1);
@@ -46,7 +46,7 @@ static void add_to_key_chain(struct ofpi_regions *regions, struct ofpi_region *r
     *first = region;
 }
 
-/* As many chains as there are ids. */
+/* Resize to one chain per id slot, and add all regions again. */
 static bool grow_key_table(struct ofpi_regions *regions)
 {
     struct ofpi_region **by_key = calloc(regions->ids.capacity, sizeof(*by_key)), *region;
@@ -94,7 +94,7 @@ struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, ui
     return region;
 }
 
-/* Keys come from the kernel in batches. 0: it gave none. */
+/* Keys are read from the kernel in batches. 0: the kernel returned an error. */
 static uint64_t create_random_key(struct ofpi_regions *regions)
 {
     uint64_t key = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Address vectors, as endpoints see them. The domain's lock guards all. */
+/* Address vectors, as endpoints use them. The domain's lock guards all members. */
 #ifndef OFPI_VECTOR_H
 #define OFPI_VECTOR_H
 
@@ -26,7 +26,7 @@ static inline int ofpi_av_enter(struct ofp_av *av)
     }
     return result;
 }
-/* Those have no address vector, the others one of the same domain. */
+/* Endpoints with connections have no address vector; other endpoints have one of the same domain. */
 static inline bool ofpi_vector_is_usable(const struct ofpi_domain *domain, const struct ofp_av *av)
 {
     return ofpi_domain_has_connections(domain) ? !av : av && av->domain == domain;
