@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses by index, and a chained hash over them. */
+/* Addresses by index, and a chained hash table of their keys. */
 #include "base/address_vector.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/ids.h"
 #include "ofipy/types.h"
 
-/* A part of an address by which it is found; most have one, all of it. */
+/* A key of an address: a part by which it is found. Most addresses have one key, the whole address. */
 struct key {
     struct key *next; /* of the bucket */
     struct entry *entry;
@@ -26,10 +26,11 @@ struct entry {
 
 struct ofpi_av_table {
     struct ofpi_ids ids;
-    const struct ofp_provider *provider; /* whose addresses have several keys; NULL: none */
+    /* A provider whose addresses may have several keys; NULL: each address has one. */
+    const struct ofp_provider *provider;
     struct key **buckets;
     uint32_t bucket_count; /* a power of two */
-    uint64_t seed;         /* peers choose their addresses, and must not be able to choose collisions */
+    uint64_t seed;         /* random, so that peers cannot choose addresses that collide */
 };
 
 __extension__ typedef unsigned __int128 uint128;
@@ -75,7 +76,7 @@ void ofpi_av_table_free(struct ofpi_av_table *table)
     free(table);
 }
 
-/* The part number `number` of an address. False: there are no more. */
+/* Key number `number` of an address. False: there is no such key. */
 static bool get_address_key(const struct ofpi_av_table *table, const void *address, size_t length, uint32_t number,
                             struct key *key)
 {
@@ -112,7 +113,7 @@ static void remove_from_buckets(struct ofpi_av_table *table, const struct entry 
     }
 }
 
-/* Set-up path: as many buckets as there are indices, and the whole table is hashed again. */
+/* Set-up path: resize to one bucket per index, and insert all keys again. */
 static int grow_buckets(struct ofpi_av_table *table)
 {
     struct key **buckets = calloc(table->ids.capacity, sizeof(struct key *));
@@ -136,7 +137,7 @@ static int compare_addresses(const struct ofpi_av_table *table, const struct ent
                            : OFP_ADDRESS_SAME;
 }
 
-/* Whose key that is, if the address may be the same. */
+/* The entry that the key belongs to, if its address may be of the same endpoint. */
 static struct entry *find_entry_by_key(const struct ofpi_av_table *table, const struct key *key, const void *address,
                                        size_t length)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which host this is, as far as shared memory and local sockets reach: this boot of this kernel, this network namespace.
- * Both, or there is no id: a network namespace's inode alone is the same number on most machines. OFIPY_HOST_ID, for tests, is
- * hashed on top of them, so that two agree only where the real ids do as well.
+ * Identify the host, as far as shared memory and local sockets work: this boot of this kernel, and this network
+ * namespace. Both are needed, because the inode of a network namespace alone is the same number on most machines.
+ * OFIPY_HOST_ID, for tests, is hashed in addition, so that two ids are equal only if the real ids are equal too.
  */
 #include "base/host.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A free slot holds the id that it gives out next, and no object. Counting generations begins anywhere, goes round, and
- * ends where it began: the slot is retired then, and no id is ever given out twice.
+ * A free slot stores its next id, and no object. Generations start at any number and wrap around. When they reach the
+ * first number again, the slot is retired, so that no id is ever assigned twice.
  */
 #include "base/ids.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects by ids of 32 bits that programs hold on to: an index in the low 20 bits, above it a generation, so that an id
- * whose object is gone names nothing, for ever. Slots that were never used come first while there is room for them, then
- * the one freed longest ago. A slot that has been through all its generations is retired. No locking of its own.
+ * Objects by 32-bit ids that programs store: an index in the low 20 bits, and a generation above it. When an object is
+ * removed, its id becomes invalid for ever. Slots that were never used are assigned first; after them, the slot that
+ * was freed longest ago. A slot that has used all its generations is retired. The caller locks.
  */
 #ifndef OFPI_IDS_H
 #define OFPI_IDS_H
@@ -11,7 +11,7 @@
 
 #define OFPI_ID_INDEX_BITS 20
 #define OFPI_ID_SLOTS (1u << OFPI_ID_INDEX_BITS)
-/* Of 4096 one is left out: OFP_PEER_ANY and OFP_PEER_UNKNOWN are no ids. */
+/* One of 4096 is not used, so that OFP_PEER_ANY and OFP_PEER_UNKNOWN are never ids. */
 #define OFPI_ID_GENERATIONS 4095u
 struct ofpi_id_slot {
     void *object; /* NULL: free, or retired */
@@ -20,11 +20,11 @@ struct ofpi_id_slot {
 };
 struct ofpi_ids {
     struct ofpi_id_slot *slots;
-    uint32_t capacity, used, live; /* slots; those that ever were in use; those that are */
+    uint32_t capacity, used, live; /* numbers of slots; of those ever used; of those in use */
     uint32_t free_first, free_last;
     uint32_t first_generation; /* of every slot */
 };
-/* No id has a lower index than the first; 0 is an id when both are 0. */
+/* Ids start at index `first_index`. If both arguments are 0, 0 is a valid id. */
 void ofpi_ids_init(struct ofpi_ids *ids, uint32_t first_index, uint32_t first_generation);
 void ofpi_ids_close(struct ofpi_ids *ids);
 /* -ENOMEM; -OFP_EEXHAUSTED: every slot is in use or retired. */

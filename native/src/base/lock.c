@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Longer than a short critical section, shorter than a sleep and a wake-up. */
+/* The time to spin is longer than a short critical section, and shorter than a sleep and a wake-up. */
 #define SPINS 200
 
 void ofpi_lock_wait(struct ofpi_lock *lock)
@@ -18,7 +18,7 @@ void ofpi_lock_wait(struct ofpi_lock *lock)
             goto taken;
         ofp_spin_pause();
     }
-    /* From here the word is 2, so that the holder wakes us; taking it as 2 costs at most one needless wake-up. */
+    /* Set the word to 2, so that the holder wakes this thread. At worst this causes one needless wake-up. */
     while (ofp_exchange(&lock->word, 2) != 0)
         syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 taken:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The domain's lock: one word, spin for a moment, then sleep on a futex.
+ * The domain's lock: one word; waiters spin briefly, then sleep on a futex.
  *
- * `waiters` counts threads that want it, so that a thread which polls with the lock held knows when to let go: the
- * lock itself is not fair.
+ * `waiters` counts threads that wait for the lock. A thread that polls with the lock held checks it to know when to
+ * release the lock, because the lock itself is not fair.
  */
 #ifndef OFPI_LOCK_H
 #define OFPI_LOCK_H
@@ -12,11 +12,11 @@
 #include "ofipy/atomics.h"
 
 struct ofpi_lock {
-    _Atomic uint32_t word; /* 0 free, 1 held, 2 held and somebody may sleep on it */
+    _Atomic uint32_t word; /* 0: free; 1: held; 2: held, and a waiter may sleep on it */
     _Atomic uint32_t waiters;
 };
 
-/* Not inline: the contended case. */
+/* The contended case, not inline. */
 void ofpi_lock_wait(struct ofpi_lock *lock);
 void ofpi_lock_wake(struct ofpi_lock *lock);
 
@@ -44,7 +44,7 @@ static inline void ofpi_lock_release(struct ofpi_lock *lock)
         ofpi_lock_wake(lock);
 }
 
-/* By this thread or another one. */
+/* Whether this thread or another one holds it. */
 static inline bool ofpi_lock_is_held(struct ofpi_lock *lock) { return ofp_load_relaxed(&lock->word) != 0; }
 
 static inline bool ofpi_lock_wanted(struct ofpi_lock *lock) { return ofp_load_relaxed(&lock->waiters) != 0; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The core's log: a ring of records that wait for whoever shows them. */
+/* The core's log: a ring of records, until ofp_log_next reads them. */
 #include "base/log.h"
 
 #include <stdarg.h>

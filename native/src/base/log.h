@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any thread; own lock; a ring of records that drops the oldest and counts what it dropped. */
+/*
+ * The log is a ring of records. When it is full, it drops the oldest record and counts it. Any thread; has its own
+ * lock.
+ */
 #ifndef OFPI_LOG_H
 #define OFPI_LOG_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parameters: declared once, valued by the environment, else by ofp_param_set, else by their default.
+ * Parameters are declared once. Their value is that of the environment, else of ofp_param_set, else the default.
  *
- * The environment is read at every look, so that a program may change it before it opens something; texts are parsed
- * only when they have changed. Looks happen when objects are opened, never on the hot path.
+ * Each query reads the environment, so that a program may change it before it opens an object. Texts are parsed only
+ * when they have changed. Queries happen when objects are opened, never on the hot path.
  */
 #include "base/param.h"
 
@@ -20,9 +20,9 @@
 struct param {
     struct ofp_param declaration;
     const char *range;            /* for users */
-    const char *from_file;        /* NULL: not there */
+    const char *from_file;        /* value of the configuration file; NULL: none */
     const char *from_environment; /* as last seen; NULL: not set */
-    const char *text;             /* in force; NULL: not determined yet */
+    const char *text;             /* current value; NULL: not determined yet */
     const char *source;
     bool refused;   /* the environment's value is invalid and not used */
     int64_t number; /* `text` parsed */
@@ -78,7 +78,7 @@ static const struct ofp_param core_params[] = {
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
-/* Guarded by OFPI_LOCK_PARAMS. Parameters and texts are never removed: callers keep pointers to texts. */
+/* Guarded by OFPI_LOCK_PARAMS. Parameters and texts are never freed, because callers store pointers to texts. */
 static struct param *params;
 static int param_count, param_capacity;
 static char **texts;
@@ -110,7 +110,7 @@ static void *grow_param_table(void *table, int count, int *capacity, size_t size
     return table;
 }
 
-/* One lasting copy of each text, however often it is set. NULL: out of memory. */
+/* A permanent copy of a text; the same texts share one copy. NULL: out of memory. */
 static const char *store_text(const char *text)
 {
     char **table;
@@ -169,7 +169,7 @@ static void unlock_params(void) { ofpi_process_lock_release(OFPI_LOCK_PARAMS); }
 
 /* ---------------------------------------------------------------------------------------------------------- looking */
 
-/* True when the environment says something else than last time. An empty variable counts as not set. */
+/* True if the environment's value has changed since the last query. An empty variable counts as not set. */
 static bool read_environment(struct param *param)
 {
     char name[96];
@@ -187,7 +187,7 @@ static bool read_environment(struct param *param)
     return true;
 }
 
-/* Determine what is in force. */
+/* Determine the current value. */
 static void resolve_param(struct param *param)
 {
     const struct ofp_param *declaration = &param->declaration;

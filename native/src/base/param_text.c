@@ -16,7 +16,7 @@ static bool parse_size(const char *text, int64_t *result)
     unsigned long long number;
     int shift = 0;
 
-    /* strtoull would take spaces and signs. */
+    /* Check this first: strtoull accepts spaces and signs. */
     if (!isdigit((unsigned char)*text))
         return false;
     errno = 0;
@@ -65,7 +65,7 @@ static bool parse_always(const char *text, int64_t *result)
     return strcasecmp(text, "always") == 0 || parse_bool(text, result);
 }
 
-/* The largest first, as they are written. */
+/* The largest unit first: numbers are formatted with the first unit that divides them. */
 static const struct {
     const char *name;
     int64_t nanoseconds;
@@ -92,7 +92,7 @@ static bool parse_time(const char *text, int64_t *result)
     return !number && !*end;
 }
 
-/* By hand, since strtod takes the decimal point from the locale. */
+/* Not by strtod, whose decimal point depends on the locale. */
 static bool parse_fraction(const char *text, int64_t *result)
 {
     int64_t place = OFPI_FRACTION_ONE / 10;

@@ -5,15 +5,15 @@
 
 #include "ofipy/provider.h"
 
-/* Of OFP_PARAM_FRACTION: the number that stands for 1. */
+/* The number that represents 1 in an OFP_PARAM_FRACTION. */
 #define OFPI_FRACTION_ONE 1000000000
 
 /*
- * The number that a text stands for: 0 or 1 of a truth value, bytes, nanoseconds, billionths; 0 of a string, which may be any.
- * False: it is malformed, or out of the declared range.
+ * Parse a text into a number: 0 or 1 (bool), 2 (always), bytes, nanoseconds, or billionths (fraction); 0 for a string,
+ * where every text is valid. False: it is malformed, or out of the declared range.
  */
 bool ofpi_param_parse(const struct ofp_param *declaration, const char *text, int64_t *result);
-/* The valid values as users read them: "1 to 16m", "yes or no"; empty if every text is valid. */
+/* Describe the valid values for users: "1 to 16m", "yes or no"; empty if every text is valid. */
 void ofpi_param_describe_range(const struct ofp_param *declaration, char *text, size_t size);
 const char *ofpi_param_describe_type(const struct ofp_param *declaration);
 

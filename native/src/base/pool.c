@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An id is generation << 32 | index + 1: never 0, and of the object's life at the time it was given out. */
+/* An id is generation << 32 | index + 1: never 0, and valid until the object is freed. */
 #include "base/pool.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 struct ofpi_pool_slot {
     uint32_t generation;
-    uint32_t next_free; /* LIVE while the object is taken */
+    uint32_t next_free; /* LIVE while the object is allocated */
 };
 
 void ofpi_pool_init(struct ofpi_pool *pool, size_t object_size)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects of one size with ids that a peer may name. An id is index and generation, so that a stale or invented one
- * is found out; 0 is never an id. Grows by chunks, addresses never move; no allocation once warm. Objects come zeroed.
- * No locking of its own. With `backing`, each object has one promised there.
+ * A pool of objects of one size, with ids that may come from peers. An id consists of index and generation, so that a
+ * stale or invented id is detected; 0 is never an id. The pool grows by chunks, and objects never move; it allocates
+ * nothing once it is large enough. New objects are zeroed. The caller locks. With `backing`, each object has one object
+ * reserved there.
  */
 #ifndef OFPI_POOL_H
 #define OFPI_POOL_H
@@ -16,7 +17,7 @@ struct ofpi_pool {
     uint32_t chunk_count, chunk_capacity, free_head, live;
     char **chunks;
     struct ofpi_pool_slot *slots; /* generation and free link of every object */
-    struct ofpi_reserve *backing; /* NULL: none. Outlives the pool; set before the first object is taken */
+    struct ofpi_reserve *backing; /* NULL: none. Must outlive the pool; set before the first allocation */
 };
 void ofpi_pool_init(struct ofpi_pool *pool, size_t object_size);
 void ofpi_pool_close(struct ofpi_pool *pool);

@@ -12,10 +12,10 @@ static pthread_mutex_t own[OFPI_LOCK_COUNT] = {
     [0 ... OFPI_LOCK_COUNT - 1] = PTHREAD_MUTEX_INITIALIZER,
 };
 
-/* Only appended to: a place is taken by writing the lock into it. */
+/* Append only: a thread claims the first free place by writing its lock into it. */
 static _Atomic(pthread_mutex_t *) registered[REGISTERED_MAX];
 
-/* Locks that the fork under way holds; guarded by the first of the own locks. */
+/* Locks that the current fork holds; guarded by the first of the core's own locks. */
 static pthread_mutex_t *held[OFPI_LOCK_COUNT + REGISTERED_MAX];
 static unsigned held_count;
 
@@ -25,7 +25,7 @@ void ofpi_process_lock_release(enum ofpi_process_lock which) { pthread_mutex_unl
 
 static pthread_mutex_t *find_registered_lock(unsigned place)
 {
-    /* Pairs with the release below: whoever finds a lock finds it initialised. */
+    /* Pairs with the release below: a thread that reads a lock from the list finds it initialised. */
     return place < REGISTERED_MAX ? ofp_load_acquire(&registered[place]) : NULL;
 }
 
@@ -34,7 +34,10 @@ void ofpi_process_lock_register(pthread_mutex_t *lock)
     for (unsigned place = 0; place < REGISTERED_MAX; place++) {
         pthread_mutex_t *found = NULL;
 
-        /* An entry function may be called again, and by several threads at a time: fork takes a lock once. */
+        /*
+         * An entry function may be called repeatedly, and by several threads at a time; fork must acquire each lock
+         * only once.
+         */
         if (ofp_replace(&registered[place], &found, lock) || found == lock)
             return;
     }
@@ -63,12 +66,12 @@ static void acquire_lock(pthread_mutex_t *lock)
     held[held_count++] = lock;
 }
 
-/* Threads that fork at the same time wait here for each other. */
+/* Threads that fork at the same time wait for each other here. */
 static void acquire_all_locks(void)
 {
     pthread_mutex_lock(&own[0]);
     held_count = 0;
-    /* A lock that is registered meanwhile was not used yet. */
+    /* Locks that are registered from here on were not used yet, so they need not be held. */
     for (unsigned place = 0; find_registered_lock(place); place++)
         acquire_lock(find_registered_lock(place));
     for (unsigned which = 1; which < OFPI_LOCK_COUNT; which++)
@@ -82,7 +85,7 @@ static void release_all_locks(void)
     pthread_mutex_unlock(&own[0]);
 }
 
-/* As the library is loaded: a lock may be taken before anything is opened. */
+/* Runs when the library is loaded, because a lock may be acquired before any object is opened. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(acquire_all_locks, release_all_locks, release_all_locks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions about addresses that only the provider can answer. */
+/* Checks of addresses that need the provider. */
 #include "base/provider_address.h"
 
 #include <errno.h>

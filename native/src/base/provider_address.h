@@ -5,7 +5,7 @@
 #include "ofipy/ofp.h"
 #include "ofipy/provider.h"
 
-/* Of a peer of this domain, from outside: well-formed, and not out of reach. */
+/* Check a peer's address that comes from outside: it is well formed, and endpoints of this domain can reach it. */
 int ofpi_address_check(const struct ofp_domain *domain, const void *address, size_t length);
 
 #endif

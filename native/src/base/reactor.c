@@ -109,7 +109,7 @@ void ofpi_reactor_arm_deadline(struct ofpi_reactor *reactor, uint64_t deadline)
     if (deadline == reactor->armed_deadline)
         return;
     if (deadline != UINT64_MAX) {
-        /* A deadline of zero would disarm. */
+        /* A time of zero would disarm the timerfd. */
         uint64_t at = deadline ? deadline : 1;
 
         setting.it_value.tv_sec = (time_t)(at / 1000000000u);

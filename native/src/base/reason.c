@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sentences that say why operations failed: what happened; what to do. A completion has room for a number only, so a sentence gets one, which travels as
- * its provider_error until somebody asks for the text. The last ones are kept: whoever asks later learns the error all the
- * same.
+ * Sentences that say why operations failed: what happened; what to do. A completion has space for a number only, so
+ * each sentence gets a number, which the completion carries as its provider_error. Only the newest sentences are
+ * stored. If a sentence was overwritten, the error code is still known.
  */
 #include "base/reason.h"
 
@@ -14,7 +14,7 @@
 
 #define REASONS 256
 
-/* Guarded by OFPI_LOCK_REASONS. Sentence n, from 0 on, is at n % REASONS until another one takes its place. */
+/* Guarded by OFPI_LOCK_REASONS. Sentence n, from 0 on, is stored at n % REASONS until a newer one overwrites it. */
 static char reasons[REASONS][OFP_TEXT_MAX];
 static uint32_t reason_count;
 
@@ -25,7 +25,7 @@ int ofpi_reason_store(const char *text)
     uint32_t number;
 
     ofpi_process_lock_acquire(OFPI_LOCK_REASONS);
-    /* Most failures come in swarms, one sentence for all of them. */
+    /* Many operations usually fail for the same reason: use the stored sentence again. */
     for (number = reason_count; number > find_oldest_reason(); number--)
         if (strncmp(reasons[(number - 1) % REASONS], text, OFP_TEXT_MAX - 1) == 0)
             break;
@@ -37,7 +37,7 @@ int ofpi_reason_store(const char *text)
     return (int)((number - 1) % OFP_REASON) + OFP_REASON;
 }
 
-/* Of a call that returns an error there is no completion to carry the number. */
+/* The number for a call that returns an error, since it has no completion to carry it. */
 static _Thread_local int explained;
 
 int ofpi_reason_report(const char *text) { return explained = ofpi_reason_store(text); }

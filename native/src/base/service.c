@@ -20,7 +20,7 @@ static bool is_port(const char *written)
     return length > 0 && length <= 5 && strspn(written, DIGITS) == length && atoi(written) <= UINT16_MAX;
 }
 
-/* As datagram endpoints of devices are written, which have no ports. */
+/* The form of datagram endpoints of devices, which have no ports. */
 static bool is_queue_pair(const char *written)
 {
     return strncmp(written, "qp", 2) == 0 && strspn(written + 2, DIGITS) > 0;
@@ -34,7 +34,7 @@ static bool is_name(const char *written)
            strspn(written, LETTERS DIGITS "._-") == length && !is_queue_pair(written);
 }
 
-/* FNV-1a. Part of how two versions of ofipy, and two hosts, find each other: it stays. */
+/* FNV-1a. Must not change: different versions of ofipy, on different hosts, must compute the same port of a name. */
 static unsigned compute_port(const char *name)
 {
     uint32_t hash = 2166136261u;

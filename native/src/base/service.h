@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Services. A person writes a port number or a name; a name stands for a port, the same one everywhere and for every provider, so
- * providers see numbers alone. What a provider itself calls an endpoint is neither: it begins with '~', or with "qp" and a digit.
+ * Services. A user writes a port number or a name. A name is translated to a port, the same one on all hosts and for
+ * all providers, so providers receive only numbers. A provider's own form of service is neither: it begins with '~', or
+ * with "qp" and a digit.
  */
 #ifndef OFPI_SERVICE_H
 #define OFPI_SERVICE_H
@@ -9,27 +10,33 @@
 #include <stddef.h>
 
 /*
- * Ports of names: those that are nobody's by registration (49152 and above, RFC 6335) and that Linux does not hand out either (up to
- * 60999 by default), so that none is taken by chance.
+ * Ports of names. These ports are not registered to anybody (49152 and above, RFC 6335), and Linux does not assign them
+ * automatically (it assigns up to 60999 by default), so that no process gets one by chance.
  */
 #define OFPI_SERVICE_PORT_LOW 61000
 #define OFPI_SERVICE_PORT_HIGH 65535
 #define OFPI_SERVICE_NAME_MAX 63
 
 struct ofpi_service {
-    const char *written; /* by the user; NULL: any service */
+    const char *written; /* as the user wrote it; NULL: any service */
     const char *text;    /* for the provider: `written`, or `port` */
-    char port[8];        /* of a name; empty: it is none */
+    char port[8];        /* port of a name; empty: not a name */
 };
 
-/* For an endpoint of its own: -EINVAL with a text where it is no port and no name. `written` is kept, not copied. */
+/*
+ * The service of a local endpoint. -EINVAL with a text if it is neither a port nor a name. `written` is stored, not
+ * copied.
+ */
 int ofpi_service_choose(struct ofpi_service *service, const char *written, char *text, size_t text_size);
 /*
- * For a peer's: -EINVAL with a text where it is a number that no peer's port is. What is neither number nor name goes to the provider
- * as it is, which may have written it.
+ * The service of a peer. -EINVAL with a text if it is a number that is no valid port. A text that is neither number nor
+ * name is passed to the provider unchanged, because it may be the provider's own form.
  */
 int ofpi_service_find(struct ofpi_service *service, const char *written, char *text, size_t text_size);
-/* A provider that refused one speaks of a number: put the name before its reason, and what to do where another has the port. */
+/*
+ * A provider's error text contains only the port number: prepend the name, and say what to do if another process has
+ * the port.
+ */
 void ofpi_service_describe_error(const struct ofpi_service *service, int error, char *text, size_t text_size);
 
 #endif

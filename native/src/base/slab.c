@@ -31,7 +31,7 @@ void ofpi_slab_close(struct ofpi_slab *slab)
     ofpi_slab_open(slab, slab->object_size);
 }
 
-/* A new chunk, and the first object of it. */
+/* Allocate a chunk and return its first object. */
 void *ofpi_slab_grow(struct ofpi_slab *slab)
 {
     size_t size =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects of one size without ids: taken and given back in a few instructions, memory returned at the end only.
- * The last one given back is the next one taken, while it is in the cache. Objects are not cleared. No locking. With `backing`,
- * each object has one promised there.
+ * Objects of one size without ids, allocated and freed in a few instructions. Memory is returned at the end only. The
+ * object that was freed last is allocated next, while it is in the cache. Objects are not cleared. The caller locks.
+ * With `backing`, each object has one object reserved there.
  */
 #ifndef OFPI_SLAB_H
 #define OFPI_SLAB_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The address sanitizer shall see a use after an object was given back. */
+/* Let the address sanitizer detect uses of freed objects. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define OFPI_SLAB_WATCHED
@@ -30,11 +30,11 @@
 struct ofpi_reserve;
 
 struct ofpi_slab {
-    size_t object_size;             /* a multiple of 8; of 64 where objects shall begin on a cache line */
-    struct ofpi_slab_object *freed; /* given back */
-    char *fresh, *fresh_end;        /* never taken yet, in the newest chunk */
+    size_t object_size;             /* a multiple of 8; of 64 to align objects to cache lines */
+    struct ofpi_slab_object *freed; /* freed objects */
+    char *fresh, *fresh_end;        /* memory of the newest chunk that was never allocated */
     struct ofpi_slab_chunk *chunks;
-    struct ofpi_reserve *backing; /* NULL: none. Outlives the slab; set before the first object is taken */
+    struct ofpi_reserve *backing; /* NULL: none. Must outlive the slab; set before the first allocation */
     uint32_t chunk_objects;       /* in the next chunk */
     uint32_t reserved;            /* objects of all chunks, in `backing` */
 };
@@ -44,7 +44,7 @@ struct ofpi_slab_object {
 };
 
 void ofpi_slab_open(struct ofpi_slab *slab, size_t object_size);
-/* Frees the objects that are still taken, too. */
+/* Also frees objects that are still allocated. */
 void ofpi_slab_close(struct ofpi_slab *slab);
 void *ofpi_slab_grow(struct ofpi_slab *slab);
 

@@ -41,7 +41,7 @@ const char *ofp_strerror(int error)
         return "the message was longer than OFIPY_BOUNCE_SIZE, which bounds receives without a buffer where the "
                "transport matches messages itself";
     default:
-        /* glibc's strerror keeps known errors as constants; only unknown numbers share a buffer. */
+        /* glibc's strerror returns constants for known errors; only unknown numbers share a buffer. */
         return strerror(error < 0 ? -error : error);
     }
 }

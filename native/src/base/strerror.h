@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the initiator reads of the codes with which its peer's ofpi_remote_access_acquire refused; NULL: none of them. */
+/*
+ * Text for a code with which the peer's ofpi_remote_access_acquire has refused an access, for the initiator; NULL:
+ * another code.
+ */
 #ifndef OFPI_STRERROR_H
 #define OFPI_STRERROR_H
 

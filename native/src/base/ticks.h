@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A cheap clock of the processor's, steady enough for some microseconds; 2 to 4 ticks are a nanosecond. */
+/* A cheap clock of the processor, accurate enough for intervals of some microseconds; 2 to 4 ticks are a nanosecond. */
 #ifndef OFPI_TICKS_H
 #define OFPI_TICKS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A binary heap by deadline; every timer knows its place, so that stopping costs no search. */
+/* A binary heap by deadline. Every timer stores its position, so that stopping it needs no search. */
 #include "base/timer.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static void store_timer(struct ofpi_timers *timers, struct ofp_timer *timer, uin
     timer->position = position;
 }
 
-/* Move a timer from `position` to where its deadline belongs. */
+/* Move a timer from `position` to the position that its deadline requires. */
 static void move_timer(struct ofpi_timers *timers, struct ofp_timer *timer, uint64_t position)
 {
     while (position > 1 && timers->heap[position / 2]->deadline > timer->deadline) {
@@ -80,7 +80,7 @@ void ofpi_timers_stop(struct ofpi_timers *timers, struct ofp_timer *timer)
 
 int ofpi_timers_run(struct ofpi_timers *timers, uint64_t now)
 {
-    /* A callback that starts its timer again for a time already past has to wait for the next call. */
+    /* If a callback restarts its timer with a deadline that has passed, the timer expires in the next call. */
     uint64_t limit = timers->count;
     int fired = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binary heap. Time is an argument, so that tests own the clock.
- * The caller holds the domain's lock.
+ * Timers in a binary heap. The current time is an argument, so that tests can choose it. The caller holds the domain's
+ * lock.
  */
 #ifndef OFPI_TIMER_H
 #define OFPI_TIMER_H
@@ -16,7 +16,10 @@ void ofpi_timers_init(struct ofpi_timers *timers);
 void ofpi_timers_close(struct ofpi_timers *timers);
 int ofpi_timers_start(struct ofpi_timers *timers, struct ofp_timer *timer); /* restarts a running one */
 void ofpi_timers_stop(struct ofpi_timers *timers, struct ofp_timer *timer); /* harmless when not running */
-/* Call `expired` of everything due at `now`, earliest first; returns how many. A callback may start and stop timers. */
+/*
+ * Call `expired` of each timer that is due at `now`, earliest first; returns how many. A callback may start and stop
+ * timers.
+ */
 int ofpi_timers_run(struct ofpi_timers *timers, uint64_t now);
 uint64_t ofpi_timers_find_deadline(const struct ofpi_timers *timers); /* deadline of the earliest, UINT64_MAX: none */
 
