@@ -68,7 +68,7 @@ static void put(int from, int to, uint8_t kind)
     struct packet packet = {.kind = kind};
 
     if (kind != FREE)
-        ofpi_credit_accept_packet(&ends[from][to].credits, kind);
+        ofpi_credit_charge(&ends[from][to].credits, kind);
     ofpi_credit_grant(&ends[from][to].credits, &pools[from], packet.given);
     assert_true(there->count < QUEUE);
     there->queue[(there->first + there->count++) % QUEUE] = packet;
