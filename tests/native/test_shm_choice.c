@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "message/choice.h"
+#include "base/choice.h"
 
 #define ALL                                                                                                            \
     (SHM_METHOD_BIT(OFP_MOVED_MAPPED) | SHM_METHOD_BIT(OFP_MOVED_PIPELINED) | SHM_METHOD_BIT(OFP_MOVED_ATTACHED))

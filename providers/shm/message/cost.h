@@ -3,7 +3,7 @@
 #ifndef SHM_COST_H
 #define SHM_COST_H
 
-#include "message/choice.h"
+#include "base/choice.h"
 #include "shm.h"
 
 /* The measurement of one message. Its address stays the same from start to end or discard. */

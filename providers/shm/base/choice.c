@@ -8,7 +8,7 @@
  * and a method of equal cost is tried at every sixteenth message. The first trial of a method may exceed the allowance;
  * later messages then pay it back.
  */
-#include "message/choice.h"
+#include "base/choice.h"
 
 /* The share of time that trials may lose: one part in TRIAL_SHARE. */
 #define TRIAL_SHARE 50
