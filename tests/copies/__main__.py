@@ -8,7 +8,7 @@ where a program of shm reads it next.
 The scenarios are the pipeline (``fragment``: 16 KiB into a bounce buffer on one core, out of it on the other;
 ``fragment-in`` and ``fragment-out``: only that half the given way), a receive from an arena that the sender has just
 written or not written (``mapped-written``, ``mapped-idle``), and a write to an arena that the target reads or does not
-read (``write-read``, ``write-idle``).
+read (``write-read``, ``write-idle``; ``write-zeros``: the same with zeros only, which some processors store faster).
 """
 
 import argparse

@@ -41,6 +41,7 @@ struct scenario {
     /* The pipeline: the peer copies into bounce buffers, and the caller copies from them at the same time. */
     bool fragments;
     bool way_in, way_out; /* which of the two copies goes the measured way; the other one is memcpy */
+    bool zeros;           /* the source contains zeros only */
 };
 
 static const struct scenario scenarios[] = {
@@ -51,6 +52,7 @@ static const struct scenario scenarios[] = {
     {"mapped-idle", .caller_reads = true},
     {"write-read", .to_arena = true, .caller_writes = true, .peer_reads = true},
     {"write-idle", .to_arena = true},
+    {"write-zeros", .to_arena = true, .zeros = true},
 };
 
 /* One number on a cache line of its own. */
@@ -283,13 +285,12 @@ int copies_measure(struct copies *copies, int index, int way, size_t bytes, int 
 {
     const struct scenario *scenario = &scenarios[index];
     char *to = scenario->to_arena ? copies->arena : copies->user;
-    const char *from = scenario->fragments ? copies->peer_user : scenario->to_arena ? copies->user : copies->arena;
+    char *from = scenario->fragments ? copies->peer_user : scenario->to_arena ? copies->user : copies->arena;
 
-    write_memory(scenario->fragments  ? copies->peer_user
-                 : scenario->to_arena ? copies->user
-                                      : copies->arena,
-                 bytes, copies->value++);
-    memset(to, 0, bytes);
+    write_memory(from, bytes, copies->value++);
+    if (scenario->zeros)
+        memset(from, 0, bytes);
+    memset(to, UINT8_MAX, bytes);
     for (int i = -WARM; i < count; i++) {
         double *place = &copied[i < 0 ? 0 : i], *after = &read[i < 0 ? 0 : i];
 
