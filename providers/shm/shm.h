@@ -52,6 +52,7 @@
 
 struct shm_meeting;
 struct shm_costs;
+struct shm_stores;
 struct shm_received;
 struct shm_endpoint;
 struct shm_link;
@@ -159,6 +160,7 @@ struct shm_link {
     uint32_t direct_count;   /* remote operations in a row that went to the peer but could have been direct; direct.c */
     struct shm_last_region last_region; /* direct.c; `memory` is NULL while `process` is */
     struct shm_costs *costs;            /* cost.c: measured costs; NULL: no large message yet. Owned */
+    struct shm_stores *stores;          /* store.c: the same of remote writes. Owned */
 };
 
 _Static_assert(offsetof(struct shm_link, stamp_in) + sizeof(uint32_t) <= SHM_CACHE_LINE,

@@ -11,11 +11,16 @@
 #include <cmocka.h>
 
 #include "base/choice.h"
+#include "ofipy/objects.h"
 
 #define ALL                                                                                                            \
     (SHM_METHOD_BIT(OFP_MOVED_MAPPED) | SHM_METHOD_BIT(OFP_MOVED_PIPELINED) | SHM_METHOD_BIT(OFP_MOVED_ATTACHED))
 #define UNMAPPED (SHM_METHOD_BIT(OFP_MOVED_PIPELINED) | SHM_METHOD_BIT(OFP_MOVED_ATTACHED))
 #define MIB (UINT64_C(1) << 20)
+
+/* As message/cost.c has them. */
+static const struct shm_choice_trials trials = {
+    .lengths = {[OFP_MOVED_MAPPED] = 1, [OFP_MOVED_PIPELINED] = 3, [OFP_MOVED_ATTACHED] = 1}};
 
 /* ns of a message by each way. */
 struct costs {
@@ -67,7 +72,7 @@ static uint64_t find_fastest(const struct costs *costs, uint32_t ways)
 static void move_message(struct run *run, const struct costs *costs, uint32_t ways, bool alone)
 {
     bool trial;
-    enum ofp_moved way = shm_choice_choose_method(&run->choice, ways, alone, &trial);
+    enum ofp_moved way = (enum ofp_moved)shm_choice_choose_method(&run->choice, &trials, ways, alone, &trial);
     bool first = way == OFP_MOVED_PIPELINED && run->last != way && costs->first;
     uint64_t cost = first ? costs->first : costs->of[way], least = find_fastest(costs, ways);
 
@@ -229,7 +234,7 @@ static void costs_out_of_range(void **state)
 
     (void)state;
     for (int i = 0; i < 300; i++) {
-        enum ofp_moved way = shm_choice_choose_method(&choice, ALL, false, &trial);
+        uint32_t way = shm_choice_choose_method(&choice, &trials, ALL, false, &trial);
 
         shm_choice_store_cost(&choice, way, trial, i % 2 ? 1 : UINT64_C(1) << 40, told[i % 3]);
         assert_true(way < OFP_MOVED_WAYS);

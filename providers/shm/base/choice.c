@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The rule. Another method replaces the current one if it is cheaper by a tenth: a smaller difference is noise. The
- * cost of the other methods is measured by trials of one message. A trial of the pipeline has two more messages, unless
- * one of them costs too much: messages that follow each other in the pipeline cost less than a single one.
+ * cost of the other methods is measured by trials, of as many messages as the caller says. A trial ends early if one of
+ * its messages costs too much.
  *
  * Trials may lose a fiftieth of the time of all messages. So fifty messages pay for one by a method of twice the cost,
  * and a method of equal cost is tried at every sixteenth message. The first trial of a method may exceed the allowance;
@@ -14,9 +14,6 @@
 #define TRIAL_SHARE 50
 /* Minimal number of messages by the current method between two trials. */
 #define TRIAL_PAUSE 16
-/* Messages of one trial. */
-static const uint8_t trial_length[OFP_MOVED_WAYS] = {
-    [OFP_MOVED_MAPPED] = 1, [OFP_MOVED_PIPELINED] = 3, [OFP_MOVED_ATTACHED] = 1};
 /*
  * A trial ends early with a message that costs HOPELESS times as much as the current method. The first message may cost
  * more, since it may wake the sender, which is awake for the next ones.
@@ -48,73 +45,74 @@ static uint32_t compute_median(uint32_t a, uint32_t b, uint32_t c)
 }
 
 /* ps per KiB; 0: not known. */
-static uint64_t find_cost(const struct shm_choice *choice, enum ofp_moved method)
+static uint64_t find_cost(const struct shm_choice *choice, uint32_t method)
 {
     const uint32_t *costs = choice->costs[method];
 
     return compute_median(costs[0], costs[1], costs[2]);
 }
 
-static bool has_method(uint32_t methods, enum ofp_moved method) { return methods & SHM_METHOD_BIT(method); }
+static bool has_method(uint32_t methods, uint32_t method) { return methods & SHM_METHOD_BIT(method); }
 
 /* The cheapest method with a known cost; the first method while none is known. */
-static enum ofp_moved find_cheapest_method(const struct shm_choice *choice, uint32_t methods)
+static uint32_t find_cheapest_method(const struct shm_choice *choice, uint32_t methods)
 {
-    enum ofp_moved best = OFP_MOVED_WAYS, first = OFP_MOVED_WAYS;
+    uint32_t best = SHM_METHODS_MAX, first = SHM_METHODS_MAX;
 
-    for (enum ofp_moved method = 0; method < OFP_MOVED_WAYS; method++) {
+    for (uint32_t method = 0; method < SHM_METHODS_MAX; method++) {
         if (!has_method(methods, method))
             continue;
-        if (first == OFP_MOVED_WAYS)
+        if (first == SHM_METHODS_MAX)
             first = method;
         if (find_cost(choice, method) &&
-            (best == OFP_MOVED_WAYS || find_cost(choice, method) < find_cost(choice, best)))
+            (best == SHM_METHODS_MAX || find_cost(choice, method) < find_cost(choice, best)))
             best = method;
     }
-    return best == OFP_MOVED_WAYS ? first : best;
+    return best == SHM_METHODS_MAX ? first : best;
 }
 
 static void update_current_method(struct shm_choice *choice, uint32_t methods)
 {
-    enum ofp_moved best = find_cheapest_method(choice, methods);
+    uint32_t best = find_cheapest_method(choice, methods);
     uint64_t now = find_cost(choice, choice->current), then = find_cost(choice, best);
 
     if (!has_method(methods, choice->current) || (then && now && then * OF < now * CHEAPER))
         choice->current = (uint8_t)best;
 }
 
-/* The method to try next: the others in turn. OFP_MOVED_WAYS: there is no other. */
-static enum ofp_moved choose_next_trial(const struct shm_choice *choice, uint32_t methods)
+/* The method to try next: the others in turn. SHM_METHODS_MAX: there is no other. */
+static uint32_t choose_next_trial(const struct shm_choice *choice, uint32_t methods)
 {
-    for (uint32_t step = 1; step <= OFP_MOVED_WAYS; step++) {
-        enum ofp_moved method = (choice->tried + step) % OFP_MOVED_WAYS;
+    for (uint32_t step = 1; step <= SHM_METHODS_MAX; step++) {
+        uint32_t method = (choice->tried + step) % SHM_METHODS_MAX;
 
         if (has_method(methods, method) && method != choice->current)
             return method;
     }
-    return OFP_MOVED_WAYS;
+    return SHM_METHODS_MAX;
 }
 
 /* The expected loss of a trial, ps per KiB. Only for methods with a known cost. */
-static uint64_t compute_trial_loss(const struct shm_choice *choice, enum ofp_moved method)
+static uint64_t compute_trial_loss(const struct shm_choice *choice, uint32_t method, uint32_t length)
 {
     uint64_t cost = find_cost(choice, method), current = find_cost(choice, choice->current);
-    uint64_t loss = cost > current ? trial_length[method] * (cost - current) : 0;
+    uint64_t loss = cost > current ? length * (cost - current) : 0;
 
     return loss < (DEAREST - 1) * current ? loss : (DEAREST - 1) * current;
 }
 
-static bool can_try_method(const struct shm_choice *choice, enum ofp_moved method)
+static bool can_try_method(const struct shm_choice *choice, uint32_t method, uint32_t length)
 {
     /* Without a cost to compare with, a trial says nothing. */
-    if (method == OFP_MOVED_WAYS || choice->since < TRIAL_PAUSE || !find_cost(choice, choice->current))
+    if (choice->since < TRIAL_PAUSE || !find_cost(choice, choice->current))
         return false;
-    return !choice->costs[method][0] || choice->allowance >= (int64_t)compute_trial_loss(choice, method);
+    return !choice->costs[method][0] || choice->allowance >= (int64_t)compute_trial_loss(choice, method, length);
 }
 
-enum ofp_moved shm_choice_choose_method(struct shm_choice *choice, uint32_t methods, bool alone, bool *trial)
+uint32_t shm_choice_choose_method(struct shm_choice *choice, const struct shm_choice_trials *trials, uint32_t methods,
+                                  bool alone, bool *trial)
 {
-    enum ofp_moved next;
+    uint32_t next, length;
 
     if (choice->left && has_method(methods, choice->tried)) {
         choice->left--;
@@ -124,14 +122,15 @@ enum ofp_moved shm_choice_choose_method(struct shm_choice *choice, uint32_t meth
     choice->left = 0;
     update_current_method(choice, methods);
     next = choose_next_trial(choice, methods);
-    *trial = !alone && can_try_method(choice, next);
+    length = next < SHM_METHODS_MAX ? trials->lengths[next] : 0;
+    *trial = !alone && length && can_try_method(choice, next, length);
     if (!*trial) {
         choice->since++;
         return choice->current;
     }
     choice->since = 0;
     choice->tried = (uint8_t)next;
-    choice->left = trial_length[next] - 1;
+    choice->left = (uint8_t)(length - 1);
     choice->learned = 0;
     return next;
 }
@@ -142,7 +141,7 @@ static void fill_costs(uint32_t *costs, uint64_t cost)
         costs[i] = (uint32_t)cost;
 }
 
-static void add_cost(struct shm_choice *choice, enum ofp_moved method, uint64_t cost)
+static void add_cost(struct shm_choice *choice, uint32_t method, uint64_t cost)
 {
     uint32_t *costs = choice->costs[method];
 
@@ -157,7 +156,7 @@ static void add_cost(struct shm_choice *choice, enum ofp_moved method, uint64_t 
  * The mean of the trial, without its first message where it has more. What was known before is not mixed in: between two trials much
  * may have changed.
  */
-static void add_trial_cost(struct shm_choice *choice, enum ofp_moved method, uint64_t cost)
+static void add_trial_cost(struct shm_choice *choice, uint32_t method, uint64_t cost)
 {
     uint64_t others = choice->learned > 1 ? choice->learned - 1u : 0;
 
@@ -165,7 +164,7 @@ static void add_trial_cost(struct shm_choice *choice, enum ofp_moved method, uin
     choice->learned++;
 }
 
-void shm_choice_store_cost(struct shm_choice *choice, enum ofp_moved method, bool trial, uint64_t length, uint64_t ns)
+void shm_choice_store_cost(struct shm_choice *choice, uint32_t method, bool trial, uint64_t length, uint64_t ns)
 {
     uint64_t cost = ns * 1024 * PS / length;
     int64_t current, most;
@@ -191,7 +190,7 @@ void shm_choice_store_cost(struct shm_choice *choice, enum ofp_moved method, boo
 
 bool shm_choice_has_open_trial(const struct shm_choice *choice) { return choice->left && choice->learned; }
 
-uint64_t shm_choice_compute_cost(const struct shm_choice *choice, enum ofp_moved method, uint64_t length)
+uint64_t shm_choice_compute_cost(const struct shm_choice *choice, uint32_t method, uint64_t length)
 {
     return find_cost(choice, method) * length / 1024 / PS;
 }

@@ -1,32 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copy into memory that another processor core reads next. Ordinary stores leave the target modified in this core's
- * cache, and the reader has to fetch it from there line by line. So large copies bypass the cache. Short copies use
- * ordinary stores: the reader gets them from the cache sooner than from memory. All other copies of user memory use
- * ofp_memory_copy.
+ * Copy into memory that another processor core uses next. Ordinary stores leave the target modified in this core's
+ * cache, and first fetch each line from wherever it is. Nontemporal stores do neither. rma/store.c chooses between
+ * both. All other copies of user memory use ofp_memory_copy.
  */
 #include "base/copy.h"
 
 #include "ofipy/iov.h"
 
-/* Bytes from which on nontemporal stores are faster; measured, docs/reference/performance.md. */
-#define NONTEMPORAL_FROM (UINT64_C(128) << 10)
-
-#if defined(__x86_64__)
+#if SHM_HAS_NONTEMPORAL
 #include <emmintrin.h>
 
 #define BLOCK 64u
 
-void shm_copy_nontemporal(void *to, const void *from, uint64_t length)
+static void copy_nontemporal(void *to, const void *from, uint64_t length)
 {
     const char *source = from;
     char *target = to;
     uint64_t head = -(uintptr_t)target % BLOCK;
 
-    if (length < NONTEMPORAL_FROM) {
-        ofp_memory_copy(to, from, length);
-        return;
-    }
+    if (head > length)
+        head = length;
     ofp_memory_copy(target, source, head);
     target += head;
     source += head;
@@ -40,5 +34,26 @@ void shm_copy_nontemporal(void *to, const void *from, uint64_t length)
     _mm_sfence();
 }
 #else
-void shm_copy_nontemporal(void *to, const void *from, uint64_t length) { ofp_memory_copy(to, from, length); }
+static void copy_nontemporal(void *to, const void *from, uint64_t length) { ofp_memory_copy(to, from, length); }
 #endif
+
+void shm_pieces_copy(struct iovec *to, struct iovec *from, uint64_t length, bool nontemporal)
+{
+    while (length) {
+        uint64_t part = to->iov_len < from->iov_len ? to->iov_len : from->iov_len;
+
+        if (!nontemporal && part > SHM_COPY_SLICE)
+            part = SHM_COPY_SLICE;
+        if (nontemporal)
+            copy_nontemporal(to->iov_base, from->iov_base, part);
+        else
+            ofp_memory_copy(to->iov_base, from->iov_base, part);
+        length -= part;
+        to->iov_base = (char *)to->iov_base + part;
+        from->iov_base = (char *)from->iov_base + part;
+        to->iov_len -= part;
+        from->iov_len -= part;
+        to += !to->iov_len;
+        from += !from->iov_len;
+    }
+}

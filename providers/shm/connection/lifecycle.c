@@ -60,6 +60,7 @@ void shm_link_free(struct shm_link *link)
     endpoint->retired_at[link->number] = endpoint->head + (UINT64_C(1) << endpoint->ring.shift);
     OFP_CHECK(link->bounce_used == 0 && link->fragments_used == 0);
     free(link->costs);
+    free(link->stores);
     free(link);
 }
 

@@ -16,6 +16,15 @@
 /* Bytes that a copy method moves in a nanosecond, as long as its cost is not known. */
 #define GUESSED_RATE 10
 
+/*
+ * Messages that follow each other in the pipeline cost less than a single one, so its trial has several: the first one
+ * may wake the sender.
+ */
+static const struct shm_choice_trials trials = {
+    .lengths = {[OFP_MOVED_MAPPED] = 1, [OFP_MOVED_PIPELINED] = 3, [OFP_MOVED_ATTACHED] = 1}};
+
+_Static_assert(OFP_MOVED_WAYS == SHM_METHODS_MAX, "a method of the choice for each way");
+
 struct shm_costs {
     struct shm_choice choices[2][CLASSES]; /* of memory elsewhere, and in an arena */
     uint32_t under_way;                    /* messages */
@@ -67,7 +76,7 @@ enum ofp_moved shm_cost_start(struct shm_link *link, struct shm_cost *cost, uint
     alone = is_message_alone(costs, cost);
     if (alone && sleeps)
         methods = remove_pipeline(methods);
-    cost->method = shm_choice_choose_method(cost->choice, methods, alone, &cost->trial);
+    cost->method = (enum ofp_moved)shm_choice_choose_method(cost->choice, &trials, methods, alone, &cost->trial);
     costs->tried += is_pipeline_trial(cost);
     costs->under_way++;
     return cost->method;

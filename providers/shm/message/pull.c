@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/copy.h"
 #include "link/attach.h"
 #include "link/bounce.h"
 #include "link/control.h"
@@ -25,12 +26,6 @@
 #include "message/cost.h"
 #include "message/presence.h"
 #include "ofipy/iov.h"
-
-/*
- * Bytes of one copy of mapped memory. glibc's memcpy changes its instructions at the size of the L2 cache on AMD
- * processors. On an EPYC copies below that size are faster: docs/reference/performance.md.
- */
-#define SLICE (UINT64_C(256) << 10)
 
 /* Index in ofp_receive.provider_data of the struct shm_pull. */
 enum { RECEIVE_PULL };
@@ -169,7 +164,7 @@ static bool can_expect_fragments(const struct shm_pull *pull)
 static void copy_mapped(const struct shm_pull *pull, uint64_t length)
 {
     for (uint64_t offset = pull->offset, end = offset + length, part = 0; offset < end; offset += part) {
-        part = end - offset < SLICE ? end - offset : SLICE;
+        part = end - offset < SHM_COPY_SLICE ? end - offset : SHM_COPY_SLICE;
         ofp_receive_write(pull->receive, offset, pull->mapped + offset, part);
     }
 }

@@ -26,6 +26,7 @@
 #include "rma/atomic.h"
 #include "rma/remote.h"
 #include "rma/request.h"
+#include "rma/store.h"
 
 /* Result beside 0 and errors: the operation has to be requested of the peer. */
 #define NOT_DIRECT 2
@@ -103,26 +104,6 @@ static bool resolve_transfer(struct shm_link *link, const struct ofp_transfer *t
 
 /* ---------------------------------------------------------------------------------------------------------- moving */
 
-/* Copy between two lists of pieces with the same total. */
-static void copy_pieces(struct iovec *to, struct iovec *from, uint64_t length, bool out)
-{
-    while (length) {
-        uint64_t part = to->iov_len < from->iov_len ? to->iov_len : from->iov_len;
-
-        if (out)
-            shm_copy_nontemporal(to->iov_base, from->iov_base, part);
-        else
-            ofp_memory_copy(to->iov_base, from->iov_base, part);
-        length -= part;
-        to->iov_base = (char *)to->iov_base + part;
-        from->iov_base = (char *)from->iov_base + part;
-        to->iov_len -= part;
-        from->iov_len -= part;
-        to += !to->iov_len;
-        from += !from->iov_len;
-    }
-}
-
 static enum shm_attach move_part(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
                                  uint64_t offset, uint64_t length)
 {
@@ -139,7 +120,10 @@ static enum shm_attach move_part(struct shm_link *link, const struct ofp_transfe
         return SHM_ATTACH_DONE;
     }
     if (place->mapped) {
-        copy_pieces(out ? remote : local, out ? local : remote, length, out);
+        if (out)
+            shm_store_pieces(link, remote, local, length);
+        else
+            shm_pieces_copy(local, remote, length, false);
         return SHM_ATTACH_DONE;
     }
     return out ? shm_attach_write(link, local, local_count, remote, remote_count, length)
