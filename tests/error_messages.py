@@ -48,7 +48,7 @@ PYTHON = {
     "Measuring": ("measure.py",),
 }
 C = {
-    "The core": ("native/src", "native/address", "native/meet", "native/rdm"),
+    "The core": ("native/src", "native/address", "native/meet", "native/proof", "native/rdm"),
     "Hooks": ("native/hooks",),
     "link": ("native/link",),
     "shm": ("providers/shm",),

@@ -6,7 +6,7 @@
 #ifndef FUZZ_FAR_H
 #define FUZZ_FAR_H
 
-#include "connection/sha256.h"
+#include "proof/sha256.h"
 #include "network.h"
 #include "objects.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The hash against published values, and who gets in with a key set. */
-#include "connection/sha256.h"
+#include "proof/sha256.h"
 #include "test_tcp_keys.h"
 
 static void check_hex(const uint8_t digest[TCP_SHA256_SIZE], const char *expected)

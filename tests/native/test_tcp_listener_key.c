@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
-#include "connection/sha256.h"
+#include "proof/sha256.h"
 
 #define KEY "the key of these tests"
 #define OFFER (TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION)

@@ -28,7 +28,7 @@
 #include "connection/credit.h"
 #include "stream/queue.h"
 #include "stream/send.h"
-#include "connection/sha256.h"
+#include "proof/sha256.h"
 
 #define KEY_MIN 16
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "connection/sha256.h"
+#include "proof/sha256.h"
 
 #include <string.h>
 
