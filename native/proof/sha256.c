@@ -56,13 +56,13 @@ static void update_state(uint32_t state[8], const uint8_t block[64])
         state[i] += v[i];
 }
 
-void tcp_sha256_init(struct tcp_sha256 *hash)
+void ofpi_sha256_init(struct ofpi_sha256 *hash)
 {
     memcpy(hash->state, initial_state, sizeof(hash->state));
     hash->length = 0;
 }
 
-void tcp_sha256_add(struct tcp_sha256 *hash, const void *bytes, size_t length)
+void ofpi_sha256_add(struct ofpi_sha256 *hash, const void *bytes, size_t length)
 {
     const uint8_t *from = bytes;
 
@@ -78,7 +78,7 @@ void tcp_sha256_add(struct tcp_sha256 *hash, const void *bytes, size_t length)
     }
 }
 
-void tcp_sha256_end(struct tcp_sha256 *hash, uint8_t digest[TCP_SHA256_SIZE])
+void ofpi_sha256_end(struct ofpi_sha256 *hash, uint8_t digest[OFPI_SHA256_SIZE])
 {
     static const uint8_t padding[64] = {0x80};
     uint64_t bits = hash->length * 8;
@@ -87,39 +87,71 @@ void tcp_sha256_end(struct tcp_sha256 *hash, uint8_t digest[TCP_SHA256_SIZE])
 
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)(bits >> (56 - 8 * i));
-    tcp_sha256_add(hash, padding, filled < 56 ? 56 - filled : 120 - filled);
-    tcp_sha256_add(hash, length, sizeof(length));
-    for (int i = 0; i < TCP_SHA256_SIZE; i++)
+    ofpi_sha256_add(hash, padding, filled < 56 ? 56 - filled : 120 - filled);
+    ofpi_sha256_add(hash, length, sizeof(length));
+    for (int i = 0; i < OFPI_SHA256_SIZE; i++)
         digest[i] = (uint8_t)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-static void compute_keyed_digest(const uint8_t key[64], uint8_t mask, const void *bytes, size_t length,
-                                 uint8_t digest[TCP_SHA256_SIZE])
+/* Both hashes of an HMAC begin with a block: the key, combined with a byte of the hash's own. */
+static void init_keyed_hash(struct ofpi_sha256 *hash, const uint8_t key[64], uint8_t mask)
 {
-    struct tcp_sha256 hash;
     uint8_t pad[64];
 
     for (int i = 0; i < 64; i++)
         pad[i] = key[i] ^ mask;
-    tcp_sha256_init(&hash);
-    tcp_sha256_add(&hash, pad, sizeof(pad));
-    tcp_sha256_add(&hash, bytes, length);
-    tcp_sha256_end(&hash, digest);
+    ofpi_sha256_init(hash);
+    ofpi_sha256_add(hash, pad, sizeof(pad));
 }
 
-void tcp_hmac_compute(const void *key, size_t key_length, const void *bytes, size_t length,
-                      uint8_t digest[TCP_SHA256_SIZE])
+struct hmac {
+    struct ofpi_sha256 inner, outer;
+};
+
+static void init_hmac(struct hmac *hmac, const uint8_t *key, size_t key_length)
 {
-    uint8_t block[64] = {0}, inner[TCP_SHA256_SIZE];
-    struct tcp_sha256 hash;
+    uint8_t block[64] = {0};
 
     if (key_length > sizeof(block)) {
-        tcp_sha256_init(&hash);
-        tcp_sha256_add(&hash, key, key_length);
-        tcp_sha256_end(&hash, block);
+        ofpi_sha256_init(&hmac->inner);
+        ofpi_sha256_add(&hmac->inner, key, key_length);
+        ofpi_sha256_end(&hmac->inner, block);
     } else if (key_length) {
         memcpy(block, key, key_length);
     }
-    compute_keyed_digest(block, 0x36, bytes, length, inner);
-    compute_keyed_digest(block, 0x5c, inner, sizeof(inner), digest);
+    init_keyed_hash(&hmac->inner, block, 0x36);
+    init_keyed_hash(&hmac->outer, block, 0x5c);
+}
+
+static void end_hmac(struct hmac *hmac, uint8_t digest[OFPI_SHA256_SIZE])
+{
+    uint8_t inner[OFPI_SHA256_SIZE];
+
+    ofpi_sha256_end(&hmac->inner, inner);
+    ofpi_sha256_add(&hmac->outer, inner, sizeof(inner));
+    ofpi_sha256_end(&hmac->outer, digest);
+}
+
+void ofpi_hmac_compute(const uint8_t *key, size_t key_length, const void *bytes, size_t length,
+                       uint8_t digest[OFPI_SHA256_SIZE])
+{
+    struct hmac hmac;
+
+    init_hmac(&hmac, key, key_length);
+    ofpi_sha256_add(&hmac.inner, bytes, length);
+    end_hmac(&hmac, digest);
+}
+
+void ofpi_hkdf_compute(const uint8_t *key, size_t key_length, const char *info, uint8_t derived[OFPI_SHA256_SIZE])
+{
+    static const uint8_t number_of_block = 1;
+    uint8_t extracted[OFPI_SHA256_SIZE];
+    struct hmac hmac;
+
+    /* Without a salt the RFC's key of the extraction is one digest of zeros, which HMAC pads as it does an empty key. */
+    ofpi_hmac_compute(NULL, 0, key, key_length, extracted);
+    init_hmac(&hmac, extracted, sizeof(extracted));
+    ofpi_sha256_add(&hmac.inner, info, strlen(info));
+    ofpi_sha256_add(&hmac.inner, &number_of_block, 1);
+    end_hmac(&hmac, derived);
 }

@@ -19,6 +19,7 @@
 #include "meet/meet.h"
 #include "ofipy/check.h"
 #include "ofipy/services.h"
+#include "proof/key.h"
 #include "stream/stream.h"
 #include "stream/wire.h"
 
@@ -58,9 +59,8 @@
 #define TCP_ATOMIC_MAX (1u << 20)
 /* The kernel's limit for the name of a congestion control. */
 #define TCP_CONGESTION_CONTROL_MAX 16
-#define TCP_KEY_MAX 1024
 #define TCP_NONCE_WORDS 4
-#define TCP_PROOF_SIZE 32
+#define TCP_PROOF_SIZE 32 /* bytes of the op TCP_PROOF's words */
 /* Length of the private data that ofi_rxm sends. ofi_rxm is libfabric's other protocol over tcp. */
 #define TCP_RXM_SIZE 24
 /* Advice for the error text when a peer uses ofi_rxm. */
@@ -108,8 +108,7 @@ struct tcp_domain {
     uint64_t rendezvous_size;
     char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's default, or reno within the host */
     bool extension;                                      /* offer the extension to peers, and accept theirs */
-    size_t key_length;                                   /* bytes of `key`; 0: no key is configured */
-    uint8_t key[TCP_KEY_MAX];
+    struct ofpi_key key;                                 /* the configured key, which peers must prove */
     struct ofp_list chunks; /* unused chunks of output queues (struct tcp_item); see queue.c */
     uint32_t chunk_count;
 };

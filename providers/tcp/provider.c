@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "connection/auth.h"
 #include "connection/connect.h"
 #include "connection/connection.h"
 #include "endpoint/endpoint.h"
@@ -76,8 +75,8 @@ static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
     ofp_list_init(&domain->shared.members);
-    error = tcp_key_read(domain, text, text_size);
-    domain->extension |= domain->key_length > 0;
+    error = ofpi_key_read(&domain->key, tcp_core->param_string("AUTH_KEY_FILE"), text, text_size);
+    domain->extension |= domain->key.length > 0;
     return error ? error : tcp_congestion_control_read(domain, text, text_size);
 }
 

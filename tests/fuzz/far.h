@@ -280,7 +280,7 @@ static inline void far_proof(struct far *far, bool connector, uint16_t port, con
     end += 14;
     *end++ = TCP_EXTENSION_VERSION;
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
-    tcp_hmac_compute(key, key_length, bytes, (size_t)(end - bytes), proof);
+    ofpi_hmac_compute(key, key_length, bytes, (size_t)(end - bytes), proof);
     for (int i = 0; i < TCP_PROOF_SIZE; i++)
         header.words[i / 8] |= (uint64_t)proof[i] << 8 * (i % 8);
     far_header(far, &header);

@@ -160,7 +160,7 @@ static void proof_of(char role, int fd, const uint8_t *nonce, const uint8_t *the
     end = put_address(put_address(end + 2 * NONCE_SIZE, &own), &theirs);
     *end++ = TCP_EXTENSION_VERSION;
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
-    tcp_hmac_compute(KEY, strlen(KEY), bytes, (size_t)(end - bytes), proof);
+    ofpi_hmac_compute((const uint8_t *)KEY, strlen(KEY), bytes, (size_t)(end - bytes), proof);
 }
 
 static void test_a_stock_client_is_refused(void **state)

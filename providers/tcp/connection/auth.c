@@ -15,67 +15,20 @@
 #include "connection/auth.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "address/interface.h"
 #include "connection/connection.h"
 #include "connection/credit.h"
 #include "stream/queue.h"
 #include "stream/send.h"
-#include "proof/sha256.h"
+#include "proof/proof.h"
 
-#define KEY_MIN 16
-
-_Static_assert(TCP_PROOF_SIZE == TCP_SHA256_SIZE, "a proof is one digest");
+_Static_assert(TCP_PROOF_SIZE == OFPI_PROOF_SIZE, "the op TCP_PROOF carries one proof");
 
 /* -------------------------------------------------------------------------------------------------------------- keys */
-
-/* O_NONBLOCK: opening a pipe must not wait for its other end. */
-static ssize_t read_key_file(const char *path, void *space, size_t size, struct stat *status)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
-    ssize_t length = -1;
-
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, status) == 0)
-        length = read(fd, space, size);
-    if (length < 0)
-        error = -errno;
-    close(fd);
-    return error ? error : length;
-}
-
-int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size)
-{
-    const char *path = tcp_core->param_string("AUTH_KEY_FILE"), *why = NULL;
-    struct stat status;
-    ssize_t length;
-
-    if (!path || !path[0])
-        return 0;
-    length = read_key_file(path, domain->key, sizeof(domain->key), &status);
-    if (length == -ENOENT)
-        why = "the key file is missing; copy the peer's, or make one: ofipy key new";
-    else if (length < 0)
-        why = strerror((int)-length);
-    else if (status.st_mode & (S_IRWXG | S_IRWXO))
-        why = "others than its owner may use the key; chmod 600";
-    else if (length < KEY_MIN || status.st_size > (off_t)sizeof(domain->key))
-        why = "a key of 16 to 1024 bytes is meant";
-    if (why) {
-        snprintf(text, text_size, "OFIPY_AUTH_KEY_FILE=%s: %s", path, why);
-        return length < 0 ? (int)length : -EACCES;
-    }
-    domain->key_length = (size_t)length;
-    return 0;
-}
 
 int tcp_key_choose(struct tcp_connection *connection)
 {
@@ -88,9 +41,9 @@ int tcp_key_choose(struct tcp_connection *connection)
     if (getpeername(connection->stream.fd, &theirs.any, &length) != 0)
         return -errno;
     tcp_address_clear_unused(&theirs);
-    meeting->key = domain->key;
-    meeting->key_length = domain->key_length;
-    if (!domain->key_length && base && base->local_key && tcp_is_of_this_host(&theirs)) {
+    meeting->key = domain->key.bytes;
+    meeting->key_length = domain->key.length;
+    if (!domain->key.length && base && base->local_key && tcp_is_of_this_host(&theirs)) {
         meeting->key = base->local_key;
         meeting->key_length = OFP_KEY_SIZE;
     }
@@ -123,7 +76,8 @@ enum tcp_key_place tcp_key_find_place(const struct tcp_connection *connection)
 {
     if (!connection->meeting->key_length)
         return TCP_KEY_IS_THERE;
-    return connection->meeting->key == connection->endpoint->domain->key ? TCP_KEY_IS_HERE : TCP_LOCAL_KEY_IS_HERE;
+    return connection->meeting->key == connection->endpoint->domain->key.bytes ? TCP_KEY_IS_HERE
+                                                                               : TCP_LOCAL_KEY_IS_HERE;
 }
 
 void tcp_connection_end_for_key(struct tcp_connection *connection, int error, enum tcp_key_place place)
@@ -138,55 +92,48 @@ void tcp_connection_end_for_wrong_key(struct tcp_connection *connection)
 
 /* ------------------------------------------------------------------------------------------------------------ proofs */
 
-static uint8_t *encode_bytes(uint8_t *to, const void *bytes, size_t length)
+static void add_byte(struct ofpi_transcript *transcript, uint8_t byte) { ofpi_transcript_add(transcript, &byte, 1); }
+
+static void add_nonce(struct ofpi_transcript *transcript, const uint64_t nonce[TCP_NONCE_WORDS])
 {
-    memcpy(to, bytes, length);
-    return to + length;
+    for (int i = 0; i < TCP_NONCE_WORDS * 8; i++)
+        add_byte(transcript, (uint8_t)(nonce[i / 8] >> i % 8 * 8));
 }
 
-static uint8_t *encode_nonce(uint8_t *to, const uint64_t nonce[TCP_NONCE_WORDS])
-{
-    for (int i = 0; i < TCP_NONCE_WORDS; i++)
-        for (int k = 0; k < 8; k++)
-            *to++ = (uint8_t)(nonce[i] >> 8 * k);
-    return to;
-}
-
-static uint8_t *encode_address(uint8_t *to, const union tcp_address *address)
+static void add_address(struct ofpi_transcript *transcript, const union tcp_address *address)
 {
     size_t length;
     const uint8_t *ip = tcp_address_get_ip(address, &length);
     uint16_t port = tcp_address_get_port(address);
 
-    *to++ = (uint8_t)length;
-    to = encode_bytes(to, ip, length);
-    *to++ = (uint8_t)(port >> 8);
-    *to++ = (uint8_t)port;
-    return to;
+    add_byte(transcript, (uint8_t)length);
+    ofpi_transcript_add(transcript, ip, length);
+    add_byte(transcript, (uint8_t)(port >> 8));
+    add_byte(transcript, (uint8_t)port);
 }
 
-/* The proof of one role. Both sides compute both: one to send, one to compare. */
-static void compute_proof(const struct tcp_connection *connection, bool of_connector, uint8_t proof[TCP_PROOF_SIZE])
+/* What the proof of one role covers. Both sides compute both: one to send, one to compare. */
+static struct ofpi_transcript build_transcript(const struct tcp_connection *connection, bool of_connector)
 {
     const struct tcp_meeting *meeting = connection->meeting;
     const struct tcp_endpoint *endpoint = connection->endpoint;
     bool connector = connection->connector;
+    struct ofpi_transcript transcript = {0};
     union tcp_address own;
-    uint8_t bytes[256], *end = bytes;
 
-    *end++ = of_connector ? 'c' : 'a';
-    end = encode_nonce(end, connector ? meeting->nonce : meeting->their_nonce);
-    end = encode_nonce(end, connector ? meeting->their_nonce : meeting->nonce);
+    add_byte(&transcript, of_connector ? 'c' : 'a');
+    add_nonce(&transcript, connector ? meeting->nonce : meeting->their_nonce);
+    add_nonce(&transcript, connector ? meeting->their_nonce : meeting->nonce);
     tcp_connection_get_own_address(connection, &own);
-    end = encode_address(end, connector ? &own : &meeting->address);
-    end = encode_address(end, connector ? &meeting->address : &own);
+    add_address(&transcript, connector ? &own : &meeting->address);
+    add_address(&transcript, connector ? &meeting->address : &own);
     if (meeting->identified) {
-        end = encode_bytes(end, connector ? endpoint->base->identity : meeting->identity, OFP_IDENTITY_SIZE);
-        end = encode_bytes(end, connector ? meeting->identity : endpoint->base->identity, OFP_IDENTITY_SIZE);
+        ofpi_transcript_add(&transcript, connector ? endpoint->base->identity : meeting->identity, OFP_IDENTITY_SIZE);
+        ofpi_transcript_add(&transcript, connector ? meeting->identity : endpoint->base->identity, OFP_IDENTITY_SIZE);
     }
-    *end++ = TCP_EXTENSION_VERSION;
-    *end++ = TCP_CAPABILITY_AUTHENTICATION;
-    tcp_hmac_compute(meeting->key, meeting->key_length, bytes, (size_t)(end - bytes), proof);
+    add_byte(&transcript, TCP_EXTENSION_VERSION);
+    add_byte(&transcript, TCP_CAPABILITY_AUTHENTICATION);
+    return transcript;
 }
 
 bool tcp_auth_start(struct tcp_connection *connection)
@@ -206,10 +153,12 @@ bool tcp_auth_start(struct tcp_connection *connection)
 void tcp_proof_send(struct tcp_connection *connection)
 {
     struct tcp_header header = {.op = TCP_PROOF};
-    uint8_t proof[TCP_PROOF_SIZE];
+    struct ofpi_transcript transcript = build_transcript(connection, connection->connector);
+    const struct tcp_meeting *meeting = connection->meeting;
+    uint8_t proof[OFPI_PROOF_SIZE];
 
-    compute_proof(connection, connection->connector, proof);
-    for (int i = 0; i < TCP_PROOF_SIZE; i++)
+    ofpi_proof_compute(meeting->key, meeting->key_length, &transcript, proof);
+    for (int i = 0; i < OFPI_PROOF_SIZE; i++)
         header.words[i / 8] |= (uint64_t)proof[i] << 8 * (i % 8);
     tcp_header_send(connection, &header);
     tcp_queue_flush(connection);
@@ -217,14 +166,13 @@ void tcp_proof_send(struct tcp_connection *connection)
 
 static bool is_proof_valid(const struct tcp_connection *connection, const struct tcp_header *header)
 {
-    uint8_t proof[TCP_PROOF_SIZE];
-    unsigned difference = 0;
+    struct ofpi_transcript transcript = build_transcript(connection, !connection->connector);
+    const struct tcp_meeting *meeting = connection->meeting;
+    uint8_t proof[OFPI_PROOF_SIZE];
 
-    compute_proof(connection, !connection->connector, proof);
-    /* Compare in constant time: the time must not depend on the first difference. */
-    for (int i = 0; i < TCP_PROOF_SIZE; i++)
-        difference |= proof[i] ^ (uint8_t)(header->words[i / 8] >> 8 * (i % 8));
-    return difference == 0;
+    for (int i = 0; i < OFPI_PROOF_SIZE; i++)
+        proof[i] = (uint8_t)(header->words[i / 8] >> 8 * (i % 8));
+    return ofpi_proof_is_valid(meeting->key, meeting->key_length, &transcript, proof);
 }
 
 bool tcp_auth_handle_message(struct tcp_connection *connection, const struct tcp_header *header)

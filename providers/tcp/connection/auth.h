@@ -4,8 +4,6 @@
 
 #include "objects.h"
 
-/* Read the configured key file, if there is one. -EACCES and others: it is unusable; `text` says why. */
-int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size);
 /* Choose the key to prove on this connection. Its socket must be connected, since the peer's address matters. */
 int tcp_key_choose(struct tcp_connection *connection);
 /* How the keys of both sides differ. */

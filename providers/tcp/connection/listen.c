@@ -154,7 +154,7 @@ static void warn_of_open_port(const struct tcp_endpoint *endpoint)
     static _Atomic bool warned;
     char text[TCP_ADDRESS_TEXT];
 
-    if (endpoint->domain->key_length || (tcp_address_is_loopback(&endpoint->address) && !endpoint->anywhere) ||
+    if (endpoint->domain->key.length || (tcp_address_is_loopback(&endpoint->address) && !endpoint->anywhere) ||
         ofp_exchange(&warned, true))
         return;
     tcp_address_describe(&endpoint->address, text);

@@ -30,7 +30,7 @@ static int send_msg_request(struct tcp_connection *connection)
     const struct tcp_meeting *meeting = connection->meeting;
 
     /* Private data is sent only to a listener that has proved the key. */
-    if (connection->endpoint->domain->key_length && !connection->proven)
+    if (connection->endpoint->domain->key.length && !connection->proven)
         return tcp_control_send(connection, TCP_CONNREQ, NULL, 0);
     return tcp_control_send(connection, TCP_CONNREQ, meeting->private_data, meeting->private_length);
 }
@@ -115,7 +115,7 @@ static void handle_msg_answer(struct tcp_connection *connection, const struct tc
     }
     connection->swapped = control->swapped;
     tcp_extension_accept(connection, control);
-    if (endpoint->domain->key_length && !connection->proven) {
+    if (endpoint->domain->key.length && !connection->proven) {
         start_msg_proof(connection, control);
         return;
     }

@@ -43,7 +43,7 @@ static void request_proof(struct tcp_connection *connection, const struct tcp_co
     const struct tcp_endpoint *host = connection->endpoint;
     int error;
 
-    if (!host->domain->key_length || !tcp_control_can_prove(control)) {
+    if (!host->domain->key.length || !tcp_control_can_prove(control)) {
         tcp_key_warn(connection, tcp_key_find_place(connection));
         tcp_request_reject(connection, NULL, 0);
         return;
@@ -69,7 +69,7 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
     tcp_address_clear_unused(address);
     connection->swapped = control->swapped;
     tcp_extension_accept(connection, control);
-    if (!connection->proven && (host->domain->key_length || tcp_control_can_prove(control))) {
+    if (!connection->proven && (host->domain->key.length || tcp_control_can_prove(control))) {
         request_proof(connection, control);
         return;
     }

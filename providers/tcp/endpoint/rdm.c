@@ -137,7 +137,7 @@ int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, siz
     tcp_info_get_address(base->info, &endpoint->address);
     if (base->listens_if_asked && !tcp_info_is_chosen(base->info)) {
         tcp_address_choose_any(&endpoint->address);
-        base->connects_only = !endpoint->domain->key_length;
+        base->connects_only = !endpoint->domain->key.length;
     }
     /* Proofs are part of the extension. */
     endpoint->domain->extension |= base->local_key != NULL;
