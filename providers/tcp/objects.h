@@ -183,9 +183,10 @@ struct tcp_meeting {
     struct tcp_race *race;     /* for a peer with several addresses that we connect to; else NULL */
     union tcp_address address; /* the address at which the peer listens */
     uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* see auth.c */
-    const uint8_t *key; /* the key that both sides prove: the domain's, or the endpoint's key for this host */
-    size_t key_length;  /* 0: no proof is demanded */
-    uint32_t received;  /* bytes in `bytes`, an incomplete control message or header */
+    uint8_t their_version; /* the extension's, as the peer's last control message says it; 0: it has no extension */
+    const uint8_t *key;    /* the key that both sides prove: the domain's, or the endpoint's key for this host */
+    size_t key_length;     /* 0: no proof is demanded */
+    uint32_t received;     /* bytes in `bytes`, an incomplete control message or header */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
     /* probe.c: the error that ended the connection; connect.c: the error of the last attempt */
     int error;

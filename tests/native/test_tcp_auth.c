@@ -1,72 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The hash against published values, and who gets in with a key set. */
-#include "proof/sha256.h"
+/* Keys that cannot be used, and which peers get in with a key set. */
 #include "test_tcp_keys.h"
-
-static void check_hex(const uint8_t digest[OFPI_SHA256_SIZE], const char *expected)
-{
-    char text[2 * OFPI_SHA256_SIZE + 1];
-
-    for (int i = 0; i < OFPI_SHA256_SIZE; i++)
-        snprintf(text + 2 * i, 3, "%02x", digest[i]);
-    assert_string_equal(text, expected);
-}
-
-/* FIPS 180-4's examples, a million bytes, and every length around a block. */
-static void test_hash(void **state)
-{
-    struct ofpi_sha256 hash;
-    uint8_t digest[OFPI_SHA256_SIZE], again[OFPI_SHA256_SIZE], bytes[200];
-    static const struct {
-        const char *text, *digest;
-    } examples[] = {
-        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
-        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
-    };
-
-    (void)state;
-    for (unsigned i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
-        ofpi_sha256_init(&hash);
-        ofpi_sha256_add(&hash, examples[i].text, strlen(examples[i].text));
-        ofpi_sha256_end(&hash, digest);
-        check_hex(digest, examples[i].digest);
-    }
-    ofpi_sha256_init(&hash);
-    memset(bytes, 'a', sizeof(bytes));
-    for (int i = 0; i < 5000; i++)
-        ofpi_sha256_add(&hash, bytes, 200);
-    ofpi_sha256_end(&hash, digest);
-    check_hex(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-    for (size_t length = 0; length < sizeof(bytes); length++) {
-        ofpi_sha256_init(&hash);
-        ofpi_sha256_add(&hash, bytes, length);
-        ofpi_sha256_end(&hash, digest);
-        ofpi_sha256_init(&hash);
-        for (size_t i = 0; i < length; i++)
-            ofpi_sha256_add(&hash, bytes + i, 1);
-        ofpi_sha256_end(&hash, again);
-        assert_memory_equal(digest, again, sizeof(digest));
-    }
-}
-
-/* RFC 4231, cases 1, 2 and 6. */
-static void test_keyed_hash(void **state)
-{
-    uint8_t digest[OFPI_SHA256_SIZE], key[131];
-    static const char long_text[] = "Test Using Larger Than Block-Size Key - Hash Key First";
-
-    (void)state;
-    memset(key, 0x0b, 20);
-    ofpi_hmac_compute(key, 20, "Hi There", 8, digest);
-    check_hex(digest, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
-    ofpi_hmac_compute((const uint8_t *)"Jefe", 4, "what do ya want for nothing?", 28, digest);
-    check_hex(digest, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-    memset(key, 0xaa, sizeof(key));
-    ofpi_hmac_compute(key, sizeof(key), long_text, sizeof(long_text) - 1, digest);
-    check_hex(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
-}
 
 /* -------------------------------------------------------------------------------------------------------------- keys */
 
@@ -249,14 +183,9 @@ static void test_a_stock_peer_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_keyed_hash),
-        cmocka_unit_test(test_keys_that_cannot_be_used),
-        cmocka_unit_test(test_the_same_key),
-        cmocka_unit_test(test_both_prove_at_once),
-        cmocka_unit_test(test_other_keys_and_none),
-        cmocka_unit_test(test_nothing_before_the_proof),
-        cmocka_unit_test(test_a_stock_peer_is_refused),
+        cmocka_unit_test(test_keys_that_cannot_be_used), cmocka_unit_test(test_the_same_key),
+        cmocka_unit_test(test_both_prove_at_once),       cmocka_unit_test(test_other_keys_and_none),
+        cmocka_unit_test(test_nothing_before_the_proof), cmocka_unit_test(test_a_stock_peer_is_refused),
     };
 
     setenv("OFIPY_TCP_INTERFACE", "lo", 1);

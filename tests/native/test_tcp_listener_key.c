@@ -12,7 +12,7 @@
 #include "proof/sha256.h"
 
 #define KEY "the key of these tests"
-#define OFFER (TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION)
+#define NEWER (TCP_EXTENSION_VERSION + 1)
 #define HELLO_SIZE (TCP_HEADER_BASE + 5 * 8)
 #define PROOF_MESSAGE_SIZE (TCP_HEADER_BASE + TCP_PROOF_SIZE)
 #define NONCE_SIZE (TCP_NONCE_WORDS * 8)
@@ -90,13 +90,14 @@ static void raw_write(int fd, const void *bytes, size_t length)
     assert_int_equal(send(fd, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
 }
 
-static void raw_control(int fd, enum tcp_control_type type, bool offers, const char *said)
+/* `version`: that of the extension that the message says; 0: it says nothing of the extension. */
+static void raw_control(int fd, enum tcp_control_type type, uint8_t version, const char *said)
 {
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
     struct tcp_control control = {.type = (uint8_t)type,
                                   .private_size = (uint16_t)strlen(said),
-                                  .magic = offers ? OFFER : 0,
-                                  .capabilities = offers ? TCP_CAPABILITY_AUTHENTICATION : 0};
+                                  .magic = version ? TCP_EXTENSION_MAGIC | version : 0,
+                                  .capabilities = version ? TCP_CAPABILITY_AUTHENTICATION : 0};
 
     tcp_control_encode(&control, bytes);
     memcpy(bytes + TCP_CONTROL_SIZE, said, strlen(said));
@@ -145,8 +146,12 @@ static uint8_t *put_address(uint8_t *to, const union tcp_address *address)
     return to + 6;
 }
 
-/* What the README says of it, for whoever has connected with `fd`; role 'c' is its own. */
-static void proof_of(char role, int fd, const uint8_t *nonce, const uint8_t *their_nonce, uint8_t proof[TCP_PROOF_SIZE])
+/*
+ * What the README says of it, for whoever has connected with `fd` and said this version of the extension; role 'c' is its
+ * own.
+ */
+static void proof_of(char role, int fd, uint8_t version, const uint8_t *nonce, const uint8_t *their_nonce,
+                     uint8_t proof[TCP_PROOF_SIZE])
 {
     union tcp_address own, theirs;
     socklen_t length = sizeof(own);
@@ -158,7 +163,9 @@ static void proof_of(char role, int fd, const uint8_t *nonce, const uint8_t *the
     memcpy(end, nonce, NONCE_SIZE);
     memcpy(end + NONCE_SIZE, their_nonce, NONCE_SIZE);
     end = put_address(put_address(end + 2 * NONCE_SIZE, &own), &theirs);
-    *end++ = TCP_EXTENSION_VERSION;
+    *end++ = version;
+    if (version != TCP_EXTENSION_VERSION)
+        *end++ = TCP_EXTENSION_VERSION;
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
     ofpi_hmac_compute((const uint8_t *)KEY, strlen(KEY), bytes, (size_t)(end - bytes), proof);
 }
@@ -181,9 +188,20 @@ static void test_a_stock_client_is_refused(void **state)
     node_close(&server);
 }
 
-enum attempt { NO_PROOF_BUT_A_MESSAGE, NO_PROOF_BUT_A_REQUEST, REFLECTED, REPLAYED, GUESSED, PROVEN, ATTEMPTS };
+enum attempt {
+    NO_PROOF_BUT_A_MESSAGE,
+    NO_PROOF_BUT_A_REQUEST,
+    REFLECTED,
+    REPLAYED,
+    GUESSED,
+    RAISED,  /* the client says this side's version, and the listener receives a newer one */
+    LOWERED, /* the client says a newer version, and the listener receives its own */
+    PROVEN,
+    PROVEN_AS_NEWER, /* the client says a newer version, and the listener receives that */
+    ATTEMPTS
+};
 
-/* Beside the attempts that fail is the one that succeeds, which shows that they do not fail for another reason. */
+/* Beside the attempts that fail are those that succeed, which shows that they do not fail for another reason. */
 static void test_clients_that_prove_nothing(void **state)
 {
     struct node server;
@@ -196,9 +214,11 @@ static void test_clients_that_prove_nothing(void **state)
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         uint8_t hello[HELLO_SIZE], own_hello[40] = {0}, right[TCP_PROOF_SIZE], proof[PROOF_MESSAGE_SIZE];
         const uint8_t *nonce = hello + HELLO_SIZE - NONCE_SIZE;
+        uint8_t received = attempt == RAISED || attempt == PROVEN_AS_NEWER ? NEWER : TCP_EXTENSION_VERSION;
+        uint8_t said = attempt == LOWERED || attempt == PROVEN_AS_NEWER ? NEWER : TCP_EXTENSION_VERSION;
         int fd = raw_connect(passive);
 
-        raw_control(fd, TCP_CONNREQ, true, "too soon");
+        raw_control(fd, TCP_CONNREQ, received, "too soon");
         expect_control(&server, fd, TCP_CONNRESP, "");
         assert_true(raw_read(&server, fd, hello, sizeof(hello)));
         if (attempt >= REFLECTED) {
@@ -210,27 +230,29 @@ static void test_clients_that_prove_nothing(void **state)
             /* The listener keeps its own proof back until it has ours. */
             assert_int_equal(recv(fd, own_hello, 1, MSG_DONTWAIT), -1);
             assert_int_equal(errno, EAGAIN);
-            proof_of(attempt == REFLECTED ? 'a' : 'c', fd, own_hello + 8, attempt == REPLAYED ? old_nonce : nonce,
+            proof_of(attempt == REFLECTED ? 'a' : 'c', fd, said, own_hello + 8, attempt == REPLAYED ? old_nonce : nonce,
                      right);
         }
         memcpy(old_nonce, nonce, NONCE_SIZE);
         if (attempt == NO_PROOF_BUT_A_MESSAGE)
             raw_message(fd, (struct tcp_header){.op = TCP_TAG, .tag = 7}, NULL);
         else if (attempt == NO_PROOF_BUT_A_REQUEST)
-            raw_control(fd, TCP_CONNREQ, true, "now");
+            raw_control(fd, TCP_CONNREQ, received, "now");
         else if (attempt == GUESSED)
             raw_message(fd, (struct tcp_header){.op = TCP_PROOF}, NULL);
         else
             raw_message(fd, (struct tcp_header){.op = TCP_PROOF}, right);
         hears_nothing(&server);
-        if (attempt != PROVEN) {
+        if (attempt < PROVEN) {
             expect_end(&server, fd);
             hears_nothing(&server);
             continue;
         }
         assert_true(raw_read(&server, fd, proof, sizeof(proof)));
         assert_int_equal(proof[1], TCP_PROOF);
-        raw_control(fd, TCP_CONNREQ, true, "now");
+        proof_of('a', fd, said, own_hello + 8, nonce, right);
+        assert_memory_equal(proof + TCP_HEADER_BASE, right, TCP_PROOF_SIZE);
+        raw_control(fd, TCP_CONNREQ, received, "now");
         {
             struct ofp_event event = expect_event(&server, OFP_EVENT_CONNREQ, 0, "now");
             struct ofp_endpoint *endpoint = endpoint_open(&server, event.handle);
@@ -272,7 +294,8 @@ static void test_listeners_that_prove_nothing(void **state)
         fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         /* It says nothing to somebody who has proven nothing. */
         expect_control(&client, fd, TCP_CONNREQ, "");
-        raw_control(fd, answer == STOCK_REJECTS ? TCP_NACK : TCP_CONNRESP, answer >= REFLECTS, "hear me");
+        raw_control(fd, answer == STOCK_REJECTS ? TCP_NACK : TCP_CONNRESP,
+                    answer >= REFLECTS ? TCP_EXTENSION_VERSION : 0, "hear me");
         if (answer >= REFLECTS) {
             assert_true(raw_read(&client, fd, hello, sizeof(hello)));
             raw_write(fd, hello, sizeof(hello));
@@ -281,7 +304,7 @@ static void test_listeners_that_prove_nothing(void **state)
         if (answer == REFLECTS)
             raw_write(fd, proof, sizeof(proof));
         else if (answer == ACCEPTS_WITHOUT)
-            raw_control(fd, TCP_CONNRESP, true, "hear me");
+            raw_control(fd, TCP_CONNRESP, TCP_EXTENSION_VERSION, "hear me");
         expect_event(&client, OFP_EVENT_CONNECTED, errors[answer], "");
         expect_end(&client, fd);
         close(listener);

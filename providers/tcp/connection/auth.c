@@ -3,14 +3,13 @@
  * Mutual proof of a shared key. Each side sends a nonce in its hello, and then as proof
  *
  *     HMAC-SHA256(key, role | nonce of the connector | nonce of the acceptor | both listening addresses | both identities, if
- *                 sent | version and capability of the extension)
+ *                 sent | version of the extension that the connector said | that of the acceptor, if it differs |
+ *                 capability TCP_CAPABILITY_AUTHENTICATION)
  *
  * The connector proves first. The acceptor's proof also accepts the connection: instead of it the acceptor may send a
- * goodbye,
- * if it prefers its own connection. The proof contains the role, so a reflected proof is invalid.
- * State: PROVING, from tcp_auth_start to the handler `proven`. Nothing that the peer sent counts before that. An
- * unproven peer
- * costs one of TCP_UNPROVEN_MAX connections until a timer ends it. The caller holds the domain's lock.
+ * goodbye, if it prefers its own connection. The proof contains the role, so a reflected proof is invalid.
+ * State: PROVING, from tcp_auth_start to the handler `proven`. Nothing that the peer sent counts before that. An unproven
+ * peer costs one of TCP_UNPROVEN_MAX connections until a timer ends it. The caller holds the domain's lock.
  */
 #include "connection/auth.h"
 
@@ -112,6 +111,18 @@ static void add_address(struct ofpi_transcript *transcript, const union tcp_addr
     add_byte(transcript, (uint8_t)port);
 }
 
+/*
+ * The versions of the extension that the sides said in their control messages. Equal versions are one byte, as in the
+ * releases that know version 1 only. The agreed version alone would not do: both sides would compute it alike after
+ * an attacker has lowered both messages.
+ */
+static void add_versions(struct ofpi_transcript *transcript, uint8_t of_connector, uint8_t of_acceptor)
+{
+    add_byte(transcript, of_connector);
+    if (of_acceptor != of_connector)
+        add_byte(transcript, of_acceptor);
+}
+
 /* What the proof of one role covers. Both sides compute both: one to send, one to compare. */
 static struct ofpi_transcript build_transcript(const struct tcp_connection *connection, bool of_connector)
 {
@@ -131,7 +142,8 @@ static struct ofpi_transcript build_transcript(const struct tcp_connection *conn
         ofpi_transcript_add(&transcript, connector ? endpoint->base->identity : meeting->identity, OFP_IDENTITY_SIZE);
         ofpi_transcript_add(&transcript, connector ? meeting->identity : endpoint->base->identity, OFP_IDENTITY_SIZE);
     }
-    add_byte(&transcript, TCP_EXTENSION_VERSION);
+    add_versions(&transcript, connector ? TCP_EXTENSION_VERSION : meeting->their_version,
+                 connector ? meeting->their_version : TCP_EXTENSION_VERSION);
     add_byte(&transcript, TCP_CAPABILITY_AUTHENTICATION);
     return transcript;
 }

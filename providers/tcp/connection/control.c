@@ -83,6 +83,7 @@ void tcp_identity_store(struct tcp_connection *connection, const uint8_t *identi
 
 void tcp_extension_accept(struct tcp_connection *connection, const struct tcp_control *control)
 {
+    connection->meeting->their_version = tcp_magic_get_version(control->magic);
     connection->extended = connection->endpoint->domain->extension && tcp_magic_is_extension(control->magic);
     connection->knows_internal = connection->extended && control->capabilities & TCP_CAPABILITY_INTERNAL;
 }

@@ -42,6 +42,11 @@ static inline bool tcp_magic_is_extension(uint64_t magic)
 {
     return (magic ^ TCP_EXTENSION_MAGIC) >> 8 == 0 && magic & 0xff;
 }
+/* The version that the sender of `magic` says; 0: it does not have the extension. */
+static inline uint8_t tcp_magic_get_version(uint64_t magic)
+{
+    return tcp_magic_is_extension(magic) ? (uint8_t)magic : 0;
+}
 /* Bits of `capabilities`. */
 #define TCP_CAPABILITY_AUTHENTICATION 0x1 /* the sender has a key, and demands a proof */
 #define TCP_CAPABILITY_INTERNAL 0x2       /* the sender supports TCP_INTERNAL, and announcements on that channel */
