@@ -25,7 +25,8 @@ void ofpi_hmac_compute(const uint8_t *key, size_t key_length, const uint8_t *byt
 void ofpi_hkdf_compute(const uint8_t *key, size_t key_length, const char *info, uint8_t *derived);
 struct ofpi_transcript { uint8_t bytes[512]; size_t length; };
 void ofpi_transcript_add(struct ofpi_transcript *transcript, const uint8_t *bytes, size_t length);
-void ofpi_proof_compute(const uint8_t *key, size_t key_length, const struct ofpi_transcript *transcript, uint8_t *proof);
+void ofpi_proof_compute(const uint8_t *key, size_t key_length, const struct ofpi_transcript *transcript,
+                        uint8_t *proof);
 bool ofpi_proof_is_valid(const uint8_t *key, size_t key_length, const struct ofpi_transcript *transcript,
                          const uint8_t *proof);
 """
@@ -93,7 +94,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
             *shlex.split(os.environ.get("CC", "cc")),
             *("-shared", "-fPIC", "-O1", "-std=c11", "-D_GNU_SOURCE"),
             *(f"-I{ROOT / each}" for each in ("native", "native/include")),
-            *(folder / "sizes.c", *sorted((ROOT / "native/proof").glob("*.c")), "-o", folder / "proof.so"),
+            *(str(each) for each in (folder / "sizes.c", *sorted((ROOT / "native/proof").glob("*.c")))),
+            *("-o", str(folder / "proof.so")),
         ],
         check=True,
         timeout=60,
@@ -158,4 +160,7 @@ def test_the_vectors_of_tcp(library: Library, role: str) -> None:
 
 
 def test_the_vector_of_a_derived_key(library: Library) -> None:
-    assert library.derive(KEY, "ofipy verbs proof 1").hex() == "acaeff83092e28074a92087a089d6a7380a23fddb136cc1874a2c1fc53c43e63"
+    assert (
+        library.derive(KEY, "ofipy verbs proof 1").hex()
+        == "acaeff83092e28074a92087a089d6a7380a23fddb136cc1874a2c1fc53c43e63"
+    )
