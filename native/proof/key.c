@@ -31,13 +31,15 @@ static int read_key_file(struct ofpi_key *key, const char *path, struct stat *st
 /* Why a file that was read cannot be used, with a remedy; NULL: it can. */
 static const char *describe_fault(const struct ofpi_key *key, const struct stat *status)
 {
+    const char *why = NULL;
+
     if (!S_ISREG(status->st_mode))
-        return "it is no regular file; make a key with: ofipy key new";
-    if (status->st_mode & (S_IRWXG | S_IRWXO))
-        return "others than its owner may use the key; chmod 600";
-    if (key->length < OFPI_KEY_MIN || status->st_size > OFPI_KEY_MAX)
-        return "a key of 16 to 1024 bytes is meant; make one with: ofipy key new";
-    return NULL;
+        why = "it is no regular file; make a key with: ofipy key new";
+    else if (status->st_mode & (S_IRWXG | S_IRWXO))
+        why = "others than its owner may use the key; chmod 600";
+    else if (key->length < OFPI_KEY_MIN || status->st_size > OFPI_KEY_MAX)
+        why = "a key of 16 to 1024 bytes is meant; make one with: ofipy key new";
+    return why;
 }
 
 static int refuse_key_file(struct ofpi_key *key, int error)
