@@ -132,8 +132,8 @@ static inline void side_open(struct side *side, bool connects, bool key, bool ex
     check(ofp_domain_open(provider, &info, &attr, &side->domain, text, sizeof(text)) == 0);
     domain = tcp_domain_of(side->domain);
     domain->extension = extension || key;
-    domain->key_length = key ? sizeof(SIDE_KEY) : 0;
-    memcpy(domain->key, SIDE_KEY, domain->key_length);
+    domain->key.length = key ? sizeof(SIDE_KEY) : 0;
+    memcpy(domain->key.bytes, SIDE_KEY, domain->key.length);
     check(ofp_cq_open(side->domain, &cq_attr, &side->cq) == 0);
     check(ofp_eq_open(side->domain, &eq_attr, &side->eq) == 0);
     check(connects || ofp_av_open(side->domain, &av_attr, &side->av) == 0);
