@@ -4,7 +4,6 @@
 import atexit
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -31,6 +30,9 @@ def watch(close_all: Callable[[], None]) -> None:
 
 def other_threads_run() -> bool:
     """Whether any thread beside this one may still call into the library."""
+    threading = sys.modules.get("threading")
+    if threading is None:  # `import ofipy` does not import it, and the program has started no thread
+        return False
     here = threading.current_thread()
     waiting = threading.main_thread() if here.name == _LAST_THREAD else None  # for this one to end
     return any(each not in (here, waiting) for each in threading.enumerate())
@@ -38,6 +40,8 @@ def other_threads_run() -> bool:
 
 def _end_child(close_all: Callable[[], None]) -> None:
     """Close when the child's other threads have ended, for which the interpreter waits behind these finalisers."""
+    import threading  # imported already, by multiprocessing
+
     here = threading.current_thread()
     others = [each for each in threading.enumerate() if each is not here and not each.daemon]
     if not others:

@@ -14,10 +14,11 @@ lock it lingers (:class:`Parting`), so that what was posted leaves.
 
 import os
 import sys
-import threading
 import time
 import warnings
 import weakref
+from _thread import RLock
+from _thread import _local as local
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -42,7 +43,7 @@ class _Tree:
 
     def __init__(self) -> None:
         # One close at a time; finalisers run inside others, so its holder may take it again.
-        self.lock = threading.RLock()
+        self.lock = RLock()
         self.late: deque[Handle] = deque()  # to be closed by whoever has the lock
 
     def close(self, handle: "Handle") -> None:
@@ -67,7 +68,7 @@ class _Tree:
                 self.lock.release()
 
 
-class _Closing(threading.local):
+class _Closing(local):
     """Of each thread."""
 
     tree: _Tree | None = None

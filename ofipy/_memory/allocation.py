@@ -11,8 +11,8 @@ from __future__ import annotations
 import bisect
 import os
 import sys
-import threading
 import weakref
+from _thread import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -70,7 +70,7 @@ class DomainMemory:
         self._pid = os.getpid()
         # Finalisers run anywhere, also inside the functions below: the lock is one that its holder may take
         # again.
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._starts: list[int] = []  # addresses of the regions, ascending
         self._allocations: dict[int, Allocation] = {}  # by address
         self._users: dict[int, weakref.ref[Any]] = {}  # what lives as long as an array of it, by address

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import weakref
+from _thread import RLock
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ class OwnedMemory:
         self._pointer = pointer
         self._pid = os.getpid()
         # Callbacks of weak references run anywhere, also inside the functions below: its holder may take it again.
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._owned: dict[int, _Owned] = {}  # by the id of the owner
         self._unclosed: list[int] = []  # C refused to close them yet
 

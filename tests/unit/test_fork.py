@@ -300,6 +300,7 @@ def test_the_judge_finds_a_new_lock_in_c(source: str) -> None:
     [
         "_lock = threading.Lock()",
         "from threading import RLock\n_lock = RLock()",
+        "from _thread import allocate_lock\n_lock = allocate_lock()",
         "class A:\n    lock = threading.Condition()",
         "def f(lock=threading.Lock()): pass",
     ],
