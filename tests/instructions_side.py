@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``tests.instructions`` counts: native sends and receives of 8 bytes, from an endpoint to itself over shm.
+"""What ``tests.instructions`` counts: sends and receives of 8 bytes, from an endpoint to itself over shm.
 
-Arguments: how many rounds, and ``transfer``, or ``progress`` for rounds that only make progress. It runs with builds of
-any age, so it calls C itself, and looks for the binding where it was and where it is.
+Arguments: how many rounds, and what a round is: ``transfer`` is a native send and receive, ``progress`` only makes
+progress. ``blocking`` and ``prepared`` are the modes of ``fabtests compare``. The first two run with builds of any age,
+so they call C themselves, and look for the binding where it was and where it is.
 """
 
 import sys
@@ -26,10 +27,35 @@ def record(endpoint: Any, op: ofipy.Op, buffer: Any) -> Any:
     return operation
 
 
+def exchange_blocking(endpoint: Any, rounds: int, outgoing: Any, incoming: Any) -> None:
+    peer, send, receive = endpoint.insert(endpoint.address), endpoint.tsend, endpoint.trecv_into
+    for _ in range(rounds):
+        send(outgoing, peer, tag=7).wait()
+        receive(incoming, peer, tag=7).wait()
+
+
+def exchange_prepared(endpoint: Any, rounds: int, outgoing: Any, incoming: Any) -> None:
+    peer, start = endpoint.insert(endpoint.address), ofipy.start
+    send = endpoint.prepare_tsend(outgoing, peer, tag=7)
+    receive = endpoint.prepare_trecv(incoming, peer, tag=7)
+    wait_send, wait_receive = send.wait, receive.wait
+    for _ in range(rounds):
+        start(send, receive)
+        wait_receive()
+        wait_send()
+
+
+EXCHANGES = {"blocking": exchange_blocking, "prepared": exchange_prepared}
+
+
 def main() -> None:
     rounds, transfers = int(sys.argv[1]), sys.argv[2] == "transfer"
     with ofipy.open(provider="shm", progress="manual") as endpoint:
         outgoing, incoming = np.arange(8, dtype="u1"), np.zeros(8, "u1")
+        if sys.argv[2] in EXCHANGES:
+            EXCHANGES[sys.argv[2]](endpoint, rounds, outgoing, incoming)
+            assert (incoming == outgoing).all()
+            return
         pointer, domain = endpoint._pointer("post"), endpoint.domain._pointer("progress")
         cq, rows = endpoint.cq._pointer("read"), ffi.new("struct ofp_completion[2]")
         receive = record(endpoint, ofipy.Op.TRECV, incoming)
