@@ -47,7 +47,18 @@ from ofipy._base.errors import (
     UnknownPeer,
     Unreachable,
 )
-from ofipy._base.flags import Access, Cap, Completed, EndpointType, Flag, Op, Order, Progress, Threading
+from ofipy._base.flags import (
+    Access,
+    Cap,
+    Completed,
+    EndpointType,
+    Flag,
+    Op,
+    Order,
+    PeerProof,
+    Progress,
+    Threading,
+)
 from ofipy._completion.counter import Counter, DeferredWork
 from ofipy._completion.cq import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
 from ofipy._completion.eq import Event, EventKind, EventQueue
@@ -69,6 +80,7 @@ from ofipy._objects.open import listen, open
 from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
 from ofipy._objects.profile import ProfileRow
 from ofipy._objects.receive_context import ReceiveContext
+from ofipy._objects.security import Security
 from ofipy._objects.statistics import EndpointStatistics
 from ofipy._operations.connection import Connection
 from ofipy._operations.multi_receive import MessageView, MultiReceive
@@ -143,6 +155,7 @@ __all__ = [
     "PassiveEndpoint",
     "Peer",
     "PeerLost",
+    "PeerProof",
     "PreparedRequest",
     "ProfileRow",
     "Progress",
@@ -153,6 +166,7 @@ __all__ = [
     "RemoteAccessError",
     "RemoteRegion",
     "Request",
+    "Security",
     "Selector",
     "Serializer",
     "Threading",

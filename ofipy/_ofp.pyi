@@ -59,6 +59,7 @@ class _Library:
     OFP_CAP_SOURCE: int
     OFP_CAP_TAGGED: int
     OFP_CAP_TRIGGER: int
+    OFP_CIPHER_MAX: int
     OFP_CLAIM: int
     OFP_COMPARE_ATOMIC: int
     OFP_COMPLETED_ATOMIC: int
@@ -149,6 +150,9 @@ class _Library:
     OFP_PEER_UNKNOWN: int
     OFP_PROGRESS_AUTO: int
     OFP_PROGRESS_MANUAL: int
+    OFP_PROOF_KEY: int
+    OFP_PROOF_NONE: int
+    OFP_PROOF_USER: int
     OFP_READ: int
     OFP_REASON: int
     OFP_RECORD_VERSION: int
@@ -285,6 +289,7 @@ class _Library:
     def ofp_passive_retire(self, _0: Any, /) -> int: ...
     def ofp_peer_address(self, _0: Any, _1: Any, _2: Any, /) -> int: ...
     def ofp_peer_is_up(self, _0: Any, _1: int, /) -> int: ...
+    def ofp_peer_security(self, _0: Any, _1: int, _2: Any, /) -> int: ...
     def ofp_peer_way(self, _0: Any, _1: int, _2: Any, _3: int, /) -> int: ...
     def ofp_post(self, _0: Any, _1: Any, _2: int, /) -> int: ...
     def ofp_post_after(self, _0: Any, _1: Any, _2: int, _3: Any, _4: int, /) -> int: ...

@@ -41,6 +41,8 @@ static void start_lane(struct link_lane *lane)
         lane->base.incarnation = 0;
     }
     lane->base.index = lane->outer->index;
+    lane->base.proven = false;
+    lane->base.cipher = NULL;
     lane->base.state = OFP_PEER_CONNECTING;
 }
 
@@ -237,6 +239,23 @@ const struct link_lane *link_lane_choose(const struct ofp_peer *outer)
         if (link_lane_find(outer, i)->reachable && !link_lane_find(outer, i)->failed)
             return link_lane_find(outer, i);
     return NULL;
+}
+
+void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, const char **cipher)
+{
+    const struct link_lane *chosen = link_peer_of(outer)->chosen;
+
+    OFPI_CHECK(outer->state == OFP_PEER_UP && chosen);
+    *proven = chosen->base.proven;
+    *cipher = chosen->base.cipher;
+    for (uint32_t i = 0; i < count_lanes(outer); i++) {
+        const struct ofp_peer *lane = &link_lane_find(outer, i)->base;
+
+        if (lane->state != OFP_PEER_UP)
+            continue;
+        *proven &= lane->proven;
+        *cipher = lane->cipher ? *cipher : NULL;
+    }
 }
 
 /* ----------------------------------------------------------------------------------------------- calls from providers */

@@ -26,6 +26,9 @@ void link_lanes_disconnect(struct ofp_peer *outer);
 /* The chosen lane, or the lane that would be tried first; NULL if the address has none. */
 const struct link_lane *link_lane_choose(const struct ofp_peer *outer);
 
+/* Combine the lanes over which messages travel in either direction. The outer peer is UP. */
+void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, const char **cipher);
+
 /* Services that inner endpoints call; as the members of struct ofp_services. */
 void link_lane_connection_begun(struct ofp_peer *inner);
 void link_lane_connected(struct ofp_peer *inner);

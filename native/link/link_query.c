@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "object/endpoint.h"
+#include "ofipy/connect.h"
 #include "ofipy/ways.h"
+#include "peer/connection.h"
 #include "peer/peer_find.h"
 #include "progress/progress.h"
 #include "provider/provider_registry.h"
@@ -51,6 +53,37 @@ int ofp_peer_way(struct ofp_endpoint *handle, uint32_t index, char *name, size_t
         ofpi_peer_get(endpoint, index, &result);
     if (!result)
         result = (size_t)snprintf(name, size, "%s", lane) < size ? 0 : -OFP_ETOOSMALL;
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+/* The peer of an index, or the only peer of an endpoint of type MSG; NULL with *error 0: that one does not exist yet. */
+static const struct ofpi_peer *find_connected(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+{
+    return endpoint->connection ? endpoint->connection->peer : ofpi_peer_get(endpoint, index, error);
+}
+
+int ofp_peer_security(struct ofp_endpoint *handle, uint32_t index, struct ofp_security *security)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    int result = ofpi_endpoint_enter(endpoint);
+    const struct ofpi_peer *peer;
+
+    *security = (struct ofp_security){0};
+    if (result)
+        return result;
+    endpoint = endpoint->behind;
+    peer = find_connected(endpoint, index, &result);
+    if (peer && peer->base.state == OFP_PEER_UP) {
+        bool proven = peer->base.proven;
+        const char *cipher = peer->base.cipher;
+
+        if (is_link(endpoint->domain))
+            link_lanes_query_security(&peer->base, &proven, &cipher);
+        security->proven = proven;
+        security->encrypted = cipher != NULL;
+        snprintf(security->cipher, sizeof(security->cipher), "%s", cipher ? cipher : "");
+    }
     ofpi_domain_leave(endpoint->domain);
     return result;
 }

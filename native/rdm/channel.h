@@ -204,6 +204,11 @@ struct ofpi_path {
     struct ofpi_channel *channel;
     struct ofp_peer *peer; /* NULL once the user has closed it */
     void *private;         /* the channel's */
+    /*
+     * Set by the channel before `accepted` or `confirmed`, if the peer has proved the configured key. The user copies
+     * it into peer->proven.
+     */
+    bool proven;
 };
 
 #endif

@@ -18,6 +18,7 @@ __all__ = [
     "Flag",
     "Op",
     "Order",
+    "PeerProof",
     "Progress",
     "Threading",
     "complete_flags",
@@ -161,6 +162,17 @@ class Access(Flags):
     """Atomic operations of the peers' devices, and none that a process carries out."""
     LOCAL = lib.OFP_ACCESS_SEND | lib.OFP_ACCESS_RECV | lib.OFP_ACCESS_READ | lib.OFP_ACCESS_WRITE
     """Every use by this process."""
+
+
+class PeerProof(enum.Enum):
+    """What endpoints require of a peer before they connect to it, or accept it."""
+
+    NONE = lib.OFP_PROOF_NONE
+    """Nothing, even if a key is set."""
+    KEY = lib.OFP_PROOF_KEY
+    """A proof of the key in ``OFIPY_AUTH_KEY_FILE``, if one is set."""
+    USER = lib.OFP_PROOF_USER
+    """That its process runs as the same user on this host, as the kernel reports it."""
 
 
 class EndpointType(enum.Enum):

@@ -24,7 +24,7 @@ from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._discovery.peers import Peers
 from ofipy._memory.region import Region
-from ofipy._objects import options, profile, statistics, way
+from ofipy._objects import options, profile, security, statistics, way
 from ofipy._objects.attributes import ConnectionRequest, EndpointAttributes
 from ofipy._objects.parent import P
 from ofipy._objects.receive_context import ReceiveContext
@@ -142,6 +142,7 @@ class Endpoint(Child[P]):
     stats = statistics.stats
     profile = profile.profile
     way = way.way
+    security = security.security
 
     def __init__(
         self,

@@ -150,6 +150,7 @@ static void fill_info(struct ofp_info *info, bool ordered)
         .address_format = OFP_ADDRESS_SHM,
         .wait_fd = 1,
         .rank = ordered,
+        .peer_proof = OFP_PROOF_USER,
     };
     snprintf(info->domain, sizeof(info->domain), "%s", ordered ? "shm-ordered" : "shm");
 }

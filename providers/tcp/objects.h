@@ -217,7 +217,7 @@ struct tcp_connection {
     bool shut;      /* nothing more may be written */
     bool stalled;
     bool hello_received; /* the peer's hello, its first message of the extension, has arrived */
-    bool proven;         /* MSG: the peer has proved the key, so its next request counts */
+    bool proven;         /* the peer has proved the key; MSG: so its next request counts */
     bool goodbye;        /* the peer has said goodbye, */
     bool ended;          /* and that its endpoint closes */
     uint8_t next_id;

@@ -137,6 +137,7 @@ static void fill_info(struct ofp_info *info, const struct tcp_interface *interfa
         .max_private_data = ep_type == OFP_EP_MSG ? TCP_PRIVATE_MAX : 0,
         .wait_fd = 1,
         .rank = rank,
+        .peer_proof = OFP_PROOF_KEY,
     };
     if (!tcp_address_is_loopback(&interface->address))
         info->caps |= OFP_CAP_REMOTE_COMM;

@@ -77,4 +77,18 @@ ofp_request_t ofp_shutdown_request(struct ofp_endpoint *endpoint);
 /* Address of the other side. -ENOTCONN: not known yet. */
 int ofp_peer_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
 
+/* Size of a buffer for the name of a cipher. */
+#define OFP_CIPHER_MAX 64
+/* Security of the connection to a peer. All members are zero while the peer is not connected. */
+struct ofp_security {
+    uint32_t proven;    /* 1: the peer has given the proof of enum ofp_peer_proof that the endpoint's info names */
+    uint32_t encrypted; /* 1: the connection is encrypted */
+    char cipher[OFP_CIPHER_MAX]; /* if encrypted */
+};
+/*
+ * Query the connection to a peer of an endpoint of any type; one of type MSG has one peer, and ignores `peer`. If
+ * messages of the peer arrive over another lane than those to it, only what is true of both lanes is reported.
+ */
+int ofp_peer_security(struct ofp_endpoint *endpoint, uint32_t peer, struct ofp_security *security);
+
 #endif

@@ -312,6 +312,18 @@ struct ofp_info {
     uint32_t offloads_matching; /* 1: the transport matches receives itself */
     uint32_t rank;              /* order among a provider's own infos, best first */
     uint64_t provider_data[3];  /* the provider's, to find the device or library object again */
+    uint32_t peer_proof;        /* enum ofp_peer_proof: the proof that every connected peer has given */
+    uint32_t reserved;
+};
+
+/*
+ * What endpoints of an info require of a peer before they connect to it, or accept it. The smallest value of several
+ * transports applies to an endpoint over all of them.
+ */
+enum ofp_peer_proof {
+    OFP_PROOF_NONE = 0, /* nothing, even if a key is configured */
+    OFP_PROOF_KEY = 1,  /* a proof of the key in OFIPY_AUTH_KEY_FILE, if one is configured */
+    OFP_PROOF_USER = 2  /* the kernel reports that the peer's process runs as the same user on this host */
 };
 
 enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS_IPV6 = 3, OFP_ADDRESS_OPAQUE = 4 };

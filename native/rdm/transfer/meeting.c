@@ -191,6 +191,7 @@ static void report_peer_up(struct ofp_peer *peer)
     stop_meeting_timer(peer);
     self->path->state = OFPI_RDM_UP;
     peer->incarnation = self->path->incarnation;
+    peer->proven = self->path->base.proven;
     ofp_peer_up(peer);
     /* The other end of this path is ours too: it can send now, and its requests have waited. */
     if (self->other) {

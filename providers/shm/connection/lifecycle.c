@@ -67,6 +67,8 @@ void shm_link_free(struct shm_link *link)
 void shm_link_report_up(struct shm_link *link)
 {
     link->peer->incarnation = link->segment.incarnation;
+    /* shm_connection_identify has compared the user that the kernel reports for the peer's process. */
+    link->peer->proven = true;
     ofp_peer_up(link->peer);
 }
 

@@ -338,6 +338,7 @@ void tcp_connection_established(struct tcp_connection *connection)
     OFP_CHECK(tcp_peer_of(connection->peer)->connection == connection);
     OFP_CHECK(tcp_peer_of(connection->peer)->meet == OFPI_MEET_UP);
     connection->peer->incarnation = connection->incarnation;
+    connection->peer->proven = connection->proven;
     ofp_peer_up(connection->peer);
     tcp_connection_schedule_read(connection);
 }

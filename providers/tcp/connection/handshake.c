@@ -110,8 +110,10 @@ static void read_auth_messages(struct tcp_connection *connection)
             return;
         }
         meeting->received = 0;
-        if (tcp_auth_handle_message(connection, &header))
+        if (tcp_auth_handle_message(connection, &header)) {
+            connection->proven = true;
             connection->endpoint->ops->proven(connection);
+        }
     }
 }
 

@@ -160,7 +160,6 @@ static void handle_msg_proof(struct tcp_connection *connection)
     int error;
 
     OFP_CHECK(connection->state == TCP_PROVING && connection->connector);
-    connection->proven = true;
     tcp_connection_set_state(connection, TCP_REQUESTING);
     error = send_msg_request(connection);
     if (error)

@@ -87,7 +87,6 @@ static void handle_connector_proof(struct tcp_connection *connection)
 {
     OFP_CHECK(connection->state == TCP_PROVING && !connection->connector);
     tcp_proof_send(connection);
-    connection->proven = true;
     tcp_connection_set_state(connection, TCP_ACCEPTED);
 }
 
