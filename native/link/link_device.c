@@ -97,6 +97,18 @@ static void set_local_key(struct link_domain *own)
         ofpi_log_write(OFP_LOG_ERROR, LINK_NAME, "there are no random numbers for a key");
 }
 
+/* A set that was built before a key was set may have a part whose peers do not prove it. */
+static int check_proofs(const struct link_set *set, char *text, size_t text_size)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (link_info_is_unproven(&set->parts[i].info)) {
+            snprintf(text, text_size, "%s cannot be part of " LINK_NAME ": " LINK_UNPROVEN "; get the info again",
+                     set->parts[i].info.provider);
+            return -EACCES;
+        }
+    return 0;
+}
+
 int link_domain_open(struct ofp_domain *outer, char *text, size_t text_size)
 {
     struct link_domain *own = link_domain_of(outer);
@@ -108,6 +120,9 @@ int link_domain_open(struct ofp_domain *outer, char *text, size_t text_size)
         snprintf(text, text_size, "the info is of another process: ask for one here");
         return -EINVAL;
     }
+    result = check_proofs(own->set, text, text_size);
+    if (result)
+        return result;
     store_host_id(own);
     set_local_key(own);
     for (i = 0; i < own->set->count && !result; i++)

@@ -10,6 +10,7 @@
 #include "base/param.h"
 #include "base/process_lock.h"
 #include "link/link_objects.h"
+#include "ofipy/atomics.h"
 #include "provider/provider_registry.h"
 #include "provider/provider_tables.h"
 #include "base/check.h"
@@ -85,6 +86,8 @@ static int parse_name(struct candidates *all, const char *name, char *text, size
     return result;
 }
 
+static const char unproven[] = LINK_UNPROVEN;
+
 /* Why endpoints of this info cannot be part of link; NULL if they can. */
 static const char *find_obstacle(const struct ofp_provider *provider, const struct ofp_info *info)
 {
@@ -98,7 +101,23 @@ static const char *find_obstacle(const struct ofp_provider *provider, const stru
         return "its transport matches messages itself, so receives cannot be shared with another";
     if (!ops || ops->eager_peers)
         return "its peers are made before they are used";
-    return NULL;
+    return link_info_is_unproven(info) ? unproven : NULL;
+}
+
+bool link_info_is_unproven(const struct ofp_info *info)
+{
+    const char *key_file = ofpi_param_get_string("AUTH_KEY_FILE");
+
+    return key_file && key_file[0] && info->peer_proof == OFP_PROOF_NONE;
+}
+
+/* Warn once per process: messages to other hosts use a slower network, or cannot be sent. */
+static void warn_of_unproven(const struct ofp_info *info)
+{
+    static _Atomic bool warned;
+
+    if (!ofp_exchange(&warned, true))
+        ofpi_log_write(OFP_LOG_WARNING, LINK_NAME, "%s, %s, is left out: %s", info->provider, info->domain, unproven);
 }
 
 static bool is_within_host(const struct ofp_info *info) { return info->address_format == OFP_ADDRESS_SHM; }
@@ -127,6 +146,8 @@ static int query_candidate(struct candidate *candidate, char *text, size_t text_
         if (strcmp(infos[i].provider, candidate->name) != 0)
             continue;
         against = find_obstacle(candidate->provider, &infos[i]);
+        if (against == unproven)
+            warn_of_unproven(&infos[i]);
         if (against)
             why = against;
         else if (!stored || !is_within_host(&infos[i]))
@@ -182,14 +203,6 @@ static void remove_lesser_infos(struct candidates *all)
     }
 }
 
-/* Whether peers must prove a key. Of the networks only tcp can verify it. */
-static bool is_keyed(void)
-{
-    const char *file = ofpi_param_get_string("AUTH_KEY_FILE");
-
-    return file && file[0];
-}
-
 /* False: it is no candidate. */
 static bool remove_candidate(struct candidates *all, const char *name)
 {
@@ -238,6 +251,8 @@ static void add_part_limits(struct ofp_info *whole, const struct ofp_info *part)
     whole->remote_segment_limit = choose_smaller_limit(whole->remote_segment_limit, part->remote_segment_limit);
     whole->cq_data_size = choose_smaller_limit(whole->cq_data_size, part->cq_data_size);
     whole->wait_fd &= part->wait_fd;
+    if (part->peer_proof < whole->peer_proof)
+        whole->peer_proof = part->peer_proof;
 }
 
 static void build_set_info(struct link_set *set, const char *name, uint32_t rank)
@@ -372,9 +387,6 @@ int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct 
     if (result) {
         result = 0;
     } else {
-        if (!chosen && is_keyed() && remove_candidate(all, DEVICES))
-            ofpi_log_write(OFP_LOG_INFO, LINK_NAME,
-                           DEVICES " is left out, since it proves no key (OFIPY_AUTH_KEY_FILE)");
         remove_lesser_infos(all);
         result = build_all_sets(all, name, ops, infos, 0, max);
         /* Add the sets without devices, for programs that need what endpoints over devices cannot do. */

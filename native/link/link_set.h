@@ -9,6 +9,7 @@
 #include "ofipy/provider.h"
 
 #define LINK_NAME "link"
+#define LINK_UNPROVEN "its peers prove no key, and one is set (OFIPY_AUTH_KEY_FILE)"
 
 /* Device 0 of a region is link itself, with the key by which cores know the region. The devices of the parts follow. */
 #define LINK_DEVICE(part) ((part) + 1)
@@ -39,6 +40,8 @@ struct link_set {
  */
 int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct ofp_info *infos, int max, char *text,
                    size_t text_size);
+/* A key is configured, and endpoints of this info connect to peers that do not prove it. */
+bool link_info_is_unproven(const struct ofp_info *info);
 /* The set of an info; NULL if the info comes from another process. */
 const struct link_set *link_set_of(const struct ofp_info *info);
 /* Replace the set of an info by the same set at a node of this host; as ofp_provider.at_node. */

@@ -10,15 +10,12 @@ import os
 
 from ofipy._base import config
 from ofipy._base.errors import AccessDenied, ConfigError, FabricError, MissingKeyFile
+from ofipy._base.flags import PeerProof
 
 __all__ = ["Proof", "read_key"]
 
 _SIZES = range(16, 1025)  # bytes of a key
 _NAME = "AUTH_KEY_FILE"
-# Their endpoints let nobody in who has not proven the key that the domain was opened with.
-_PROVING = frozenset(("tcp", "link"))
-# Its endpoints let in processes of the same user, who can read the file of the key.
-_OF_SAME_USER = "shm"
 
 _last: tuple[tuple[object, ...], bytes] | None = (
     None  # what tells a file and its state from others; its fingerprint
@@ -78,8 +75,8 @@ class Proof:
 
     Parameters
     ----------
-    provider : str
-        The domain's.
+    required : PeerProof
+        What the domain's endpoints require of peers: ``info.peer_proof``.
 
     Raises
     ------
@@ -87,18 +84,19 @@ class Proof:
         When the key is to be proven, and cannot be read.
     """
 
-    __slots__ = ("_key", "_path", "_provider")
+    __slots__ = ("_key", "_path", "_required")
 
-    def __init__(self, provider: str) -> None:
-        self._provider = provider
-        self._path = config.value(_NAME) if provider in _PROVING else None
+    def __init__(self, required: PeerProof) -> None:
+        self._required = required
+        self._path = config.value(_NAME) if required is PeerProof.KEY else None
         self._key = None if self._path is None else _key_now(self._path, "open a domain")
 
     def lack(self) -> tuple[str, str] | None:
         """Say which proof its peers lack, and the remedy; None: they lack none, or no key is set now."""
-        if self._provider == _OF_SAME_USER or not (path := config.value(_NAME)):
+        # A process of the same user can read the file of the key.
+        if self._required is PeerProof.USER or not (path := config.value(_NAME)):
             return None
-        if self._provider not in _PROVING:
+        if self._required is PeerProof.NONE:
             return (
                 "a key is set (OFIPY_AUTH_KEY_FILE), and peers of this provider do not prove it",
                 "use link, tcp or shm",

@@ -120,7 +120,7 @@ class Domain(Resource):
         fabric._pointer("domain")
         provider = providers.load(info.provider)
         config.check_environment()
-        self._proof = Proof(info.provider)
+        self._proof = Proof(info.peer_proof)
         warn_of_misspelt(providers.not_loaded)
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record
