@@ -36,6 +36,7 @@ struct scripted {
     uint32_t opens, closes, connects, downs, posts, withdrawals;
     uint64_t device_key; /* that it makes for each region, to be counted from DEVICE_BASE; 0: it makes none */
     int register_result;
+    uint32_t peer_proof; /* enum ofp_peer_proof */
     char service[16];
     struct ofp_peer *called;
     struct ofp_pending *pending;
@@ -68,6 +69,7 @@ static int s_getinfo_of(struct scripted *self, struct ofp_info *infos)
             .segment_limit = 4,
             .remote_segment_limit = 1,
             .address_format = network ? OFP_ADDRESS_OPAQUE : OFP_ADDRESS_SHM,
+            .peer_proof = self->peer_proof,
         };
         strcpy(infos[count].provider, self->name);
         snprintf(infos[count].domain, sizeof(infos[count].domain), count ? "%s%d" : "%s", self->name, count);
