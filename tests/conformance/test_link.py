@@ -86,6 +86,18 @@ def test_each_peer_has_its_way(three: Three) -> None:
         assert three.middle.way(peer) == way
 
 
+def test_of_each_way_it_is_known_what_the_peer_has_proven(three: Three, network: str) -> None:
+    # All are on this host, where over a network link requires the user's own key.
+    proof = ofipy.getinfo(provider=network)[0].peer_proof
+    proven = {"shm": True, network: proof is ofipy.PeerProof.KEY}
+    for way, peer in three.peers.items():
+        assert not three.middle.security(peer).proven
+        three.middle.tsend(b"x", peer, tag=TAG).wait(timeout=TIMEOUT)
+        three.others[way].trecv(tag=TAG).wait(timeout=TIMEOUT)
+        for end, other in ((three.middle, peer), (three.others[way], three.there[way])):
+            assert end.security(other) == ofipy.Security(proven=proven[way], encrypted=False, cipher=None)
+
+
 @pytest.mark.parametrize("posted", [False, True])
 @pytest.mark.parametrize("size", SIZES)
 def test_messages_of_any_source_come_in_the_order_of_arrival(

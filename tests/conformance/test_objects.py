@@ -183,8 +183,8 @@ def test_with_a_key_only_who_proves_it(
     (tmp_path / "key").write_bytes(bytes(range(32)))
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(tmp_path / "key"))
-    proves = target.provider.partition(":")[0] in ("shm", "tcp", "link")
     ep = open_endpoint()
+    proves = ep.info.peer_proof is not ofipy.PeerProof.NONE
     ep.tsend_obj("hello", to_itself(ep), tag=1)
     receive = ep.trecv_obj(tag=1)
     if proves:
@@ -236,7 +236,7 @@ def test_an_endpoint_that_is_older_than_the_key_takes_no_object(
     assert receive("without a key").wait(timeout=TIMEOUT) == "without a key"
     request = receive(HostilePickle())
     key(b"a")
-    if target.provider == "shm":  # whose peers are processes of the same user
+    if ep.info.peer_proof is ofipy.PeerProof.USER:
         request.wait(timeout=TIMEOUT)
         assert unpickled == ["code of the sender"]
         return
@@ -253,7 +253,7 @@ def test_an_endpoint_that_is_older_than_the_key_takes_no_object(
 def test_a_key_that_was_exchanged_is_not_the_one_that_peers_have_proven(
     target: Target, open_endpoint: OpenEndpoint, key: Callable[[bytes], None], tmp_path: Path
 ) -> None:
-    if target.provider not in ("tcp", "link"):
+    if target.info().peer_proof is not ofipy.PeerProof.KEY:
         pytest.skip("its peers prove no key")
     key(b"a")
     ep = open_endpoint()
