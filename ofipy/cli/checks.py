@@ -7,7 +7,7 @@ import errno
 import os
 import resource
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class Check:
 def examine() -> list[Check]:
     """Make every check, in the order in which they are shown."""
     attach = check_attach(try_attach)  # forks: before anything has threads
-    explained = ofipy.getinfo(provider=("tcp", "verbs", "ofi"), explain=True)
+    explained = ofipy.getinfo(provider=("link", "shm", "tcp", "verbs", "ofi"), explain=True)
     providers = {each.provider: each for each in explained}
     return [
         check_choice(),
@@ -61,7 +61,7 @@ def examine() -> list[Check]:
         check_shared_memory(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")),
         check_descriptors(*resource.getrlimit(resource.RLIMIT_NOFILE)),
         check_locked(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], devices()),
-        check_key(),
+        check_key([info for each in explained for info in each.infos]),
         check_verbs(providers.get("verbs"), devices()),
         check_libfabric(providers.get("ofi")),
     ]
@@ -211,8 +211,8 @@ def check_locked(soft: int, found: list[str]) -> Check:
     return Check(name, State.WARNING, f"{finding}, and {', '.join(found)} registers more", remedy)
 
 
-def check_key() -> Check:
-    """The key that peers prove to each other, and who can read it."""
+def check_key(infos: Sequence[ofipy.Info] = ()) -> Check:
+    """The key that peers prove to each other, who can read it, and the providers whose peers do not prove it."""
     name = "key"
     path = parameter("OFIPY_AUTH_KEY_FILE")
     try:
@@ -224,7 +224,29 @@ def check_key() -> Check:
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         finding = f"{path} has mode {mode:o}: others than its owner may use it"
         return Check(name, State.FAILED, finding, f"chmod 600 {path}")
-    return Check(name, State.OK, f"{path}, mode {mode:o}")
+    finding = f"{path}, mode {mode:o}"
+    for proof, says in (
+        (ofipy.PeerProof.KEY, "proven by peers of"),
+        (ofipy.PeerProof.NONE, "not by those of"),
+        (ofipy.PeerProof.USER, "processes of the same user need none over"),
+    ):
+        if names := ", ".join(requiring(infos, proof)):
+            finding += f"; {says} {names}"
+    return Check(name, State.OK, finding)
+
+
+def requiring(infos: Sequence[ofipy.Info], proof: ofipy.PeerProof) -> list[str]:
+    """Providers that require this of peers; with the type of endpoint, where a provider's types differ."""
+    kinds: dict[str, dict[str, ofipy.PeerProof]] = {}
+    for info in infos:
+        kinds.setdefault(info.provider.partition(":")[0], {})[info.ep_type.name.lower()] = info.peer_proof
+    names = []
+    for provider, types in kinds.items():
+        if len(set(types.values())) == 1:
+            names += [provider] if proof in types.values() else []
+        else:
+            names += [f"{provider} {ep_type}" for ep_type, required in types.items() if required is proof]
+    return names
 
 
 def check_verbs(verbs: Explanation | None, found: list[str]) -> Check:

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 import ofipy
-from ofipy._base.flags import Cap
+from ofipy._base import config
+from ofipy._base.flags import Cap, PeerProof
 from ofipy._base.spelling import unknown_variables
 from ofipy._discovery.hooks import every
 from ofipy._discovery.info import Explanation, Info, details
@@ -54,6 +55,7 @@ def show_providers(
             {
                 "schema": SCHEMA,
                 "default": default and {"provider": default.provider, "domain": default.domain},
+                "key_set": is_key_set(),
                 "providers": [describe(each) for each in shown],
             }
         )
@@ -97,6 +99,7 @@ def show_table(console: Console, explanations: Sequence[Explanation], default: I
     table = Table()
     for heading in ("provider", "endpoint", "device", "protocol"):
         table.add_column(heading, no_wrap=True)
+    table.add_column("peers prove", no_wrap=True)
     table.add_column("capabilities, or why it is not available", min_width=WRAPPED_WIDTH)
     for each in explanations:
         for infos in by_device(each.infos):
@@ -106,15 +109,28 @@ def show_table(console: Console, explanations: Sequence[Explanation], default: I
                 lines(one["ep_type"] for one in shown),
                 lines(f"{info.fabric}/{info.domain}" for info in infos),
                 lines(f"{info.protocol} {info.protocol_version}" for info in infos),
+                lines(describe_proof(info) for info in infos),
                 " ".join(shown[0]["caps"]),
             )
         if not each.infos:
             table.add_row(
-                each.provider, "-", "-", "-", Text(each.reason or "no reason given", style="yellow")
+                each.provider, "-", "-", "-", "-", Text(each.reason or "no reason given", style="yellow")
             )
     print_table(console, table)
     if any(info == default for each in explanations for info in each.infos):
         console.print(f"{MARK} what open() takes when nothing is asked for")
+
+
+def is_key_set() -> bool:
+    """Whether there is a key that peers must prove, of the providers that require one."""
+    return bool(config.value("AUTH_KEY_FILE"))
+
+
+def describe_proof(info: Info) -> str:
+    """What peers prove before they are connected."""
+    if info.peer_proof is PeerProof.KEY:
+        return "the key" if is_key_set() else "a key, if set"
+    return "their user" if info.peer_proof is PeerProof.USER else "nothing"
 
 
 def by_device(infos: Sequence[Info]) -> list[list[Info]]:

@@ -130,6 +130,26 @@ class TestInfo:
     def test_it_fits_a_narrow_terminal(self) -> None:
         assert max(map(len, run("ofipy", "info", COLUMNS="60").splitlines())) <= 60
 
+    @pytest.mark.parametrize("keyed", [False, True])
+    def test_what_peers_prove(self, keyed: bool, tmp_path: Path) -> None:
+        path = str(tmp_path / "key") if keyed else ""
+        if keyed:
+            new_key(Path(path))
+        document = run_json("ofipy", "info", OFIPY_AUTH_KEY_FILE=path)
+        assert document["key_set"] is keyed
+        proofs = {
+            (info["provider"], info["ep_type"]): info["peer_proof"]
+            for each in document["providers"]
+            for info in each["infos"]
+        }
+        assert proofs["shm", "rdm"] == "user"
+        assert proofs["tcp", "rdm"] == proofs["tcp", "msg"] == proofs["link", "rdm"] == "key"
+        assert all(proof == "none" for (name, _), proof in proofs.items() if name.startswith("ofi:"))
+        printed = run("ofipy", "info", "-p", "shm,tcp", OFIPY_AUTH_KEY_FILE=path, COLUMNS="200")
+        cells = [line.split("│")[1:-1] for line in printed.splitlines() if line.startswith("│ ")]
+        told = {cell[0].strip(): cell[4].strip() for cell in cells if cell[0].strip()}
+        assert told == {"shm": "their user", "tcp": "the key" if keyed else "a key, if set"}
+
     def test_the_document_lists_every_provider(self) -> None:
         document = run_json("ofipy", "info")
         assert document["schema"] == 1

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -106,6 +107,25 @@ class TestKey:
         check = checks.check_key()
         assert check.state is state
         assert says in f"{check.finding} {check.remedy}"
+
+    def test_who_proves_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        file = tmp_path / "key"
+        file.write_bytes(b"k" * 32)
+        file.chmod(0o600)
+        monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(file))
+        shm = ofipy.getinfo(provider="shm")[0]
+        tcp = {info.ep_type: info for info in ofipy.getinfo(provider="tcp")}
+        unproven = dataclasses.replace(
+            tcp[ofipy.EndpointType.MSG], provider="mixed", peer_proof=ofipy.PeerProof.NONE
+        )
+        proven = dataclasses.replace(tcp[ofipy.EndpointType.RDM], provider="mixed")
+        foreign = dataclasses.replace(unproven, provider="ofi:tcp")
+        found = checks.check_key([shm, *tcp.values(), unproven, proven, foreign])
+        assert found.state is State.OK
+        assert found.finding == (
+            f"{file}, mode 600; proven by peers of tcp, mixed rdm; not by those of mixed msg, ofi; "
+            "processes of the same user need none over shm"
+        )
 
 
 class TestAttach:
