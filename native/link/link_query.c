@@ -7,7 +7,6 @@
 #include "object/endpoint.h"
 #include "ofipy/connect.h"
 #include "ofipy/ways.h"
-#include "peer/connection.h"
 #include "peer/peer_find.h"
 #include "progress/progress.h"
 #include "provider/provider_registry.h"
@@ -57,10 +56,15 @@ int ofp_peer_way(struct ofp_endpoint *handle, uint32_t index, char *name, size_t
     return result;
 }
 
-/* The peer of an index, or the only peer of an endpoint of type MSG; NULL with *error 0: that one does not exist yet. */
-static const struct ofpi_peer *find_connected(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+/*
+ * The peer of an index. An endpoint of type MSG has one peer without an index; NULL with *error 0: it does not exist
+ * yet.
+ */
+static const struct ofpi_peer *find_queried_peer(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
 {
-    return endpoint->connection ? endpoint->connection->peer : ofpi_peer_get(endpoint, index, error);
+    if (endpoint->connection)
+        return endpoint->peer_capacity ? endpoint->peers[0] : NULL;
+    return ofpi_peer_get(endpoint, index, error);
 }
 
 int ofp_peer_security(struct ofp_endpoint *handle, uint32_t index, struct ofp_security *security)
@@ -73,7 +77,7 @@ int ofp_peer_security(struct ofp_endpoint *handle, uint32_t index, struct ofp_se
     if (result)
         return result;
     endpoint = endpoint->behind;
-    peer = find_connected(endpoint, index, &result);
+    peer = find_queried_peer(endpoint, index, &result);
     if (peer && peer->base.state == OFP_PEER_UP) {
         bool proven = peer->base.proven;
         const char *cipher = peer->base.cipher;
