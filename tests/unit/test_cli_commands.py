@@ -269,7 +269,7 @@ class TestTaggedPingpong:
             "-p",
             "shm",
             "-I",
-            "300",
+            "50",
             "-S",
             "l:1,97,70000",
             "-v",
