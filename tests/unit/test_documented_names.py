@@ -422,6 +422,7 @@ FOREIGN: set[tuple[str, str]] = {
     # Of the tests themselves.
     ("docs/how-to/rdma-without-hardware.md", "OFIPY_TWO_GUESTS"),
     ("docs/how-to/rdma-without-hardware.md", "--wire"),
+    *(("docs/how-to/work-on-ofipy.md", option) for option in ("--starts", "--scenario", "--way")),
     *(
         ("docs/how-to/work-on-ofipy.md", f"OFIPY_{name}")
         for name in ("STORM_SECONDS", "RACES", "FUZZ_SECONDS", "SEED")
