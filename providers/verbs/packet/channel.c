@@ -13,6 +13,7 @@
 #include "endpoint/passive.h"
 #include "memory/memory.h"
 #include "packet/alive.h"
+#include "packet/connect.h"
 #include "packet/registration.h"
 #include "packet/path.h"
 #include "packet/probe.h"

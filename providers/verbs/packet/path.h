@@ -8,14 +8,15 @@
 
 #include "packet/packet.h"
 
-/* Entries of the channel's table. */
-int verbs_path_connect(struct ofpi_path *path, const uint8_t *hello, size_t length, char *text, size_t text_size);
-int verbs_path_accept(struct ofpi_path *path, uint64_t request, const uint8_t *hello, size_t length);
-void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, bool later);
+/* Initialize a path without id and queue pair. `event` handles the events of its id. */
+void verbs_path_init(struct verbs_path *path, struct ofpi_path *base, enum verbs_path_state state,
+                     void (*event)(struct verbs_listener *listener, const struct verbs_event *event));
+/* Create the queue pair. A negative errno: there is none. */
+int verbs_path_pair_open(struct verbs_path *path);
+/* Release the id and the queue pair of a path. */
+void verbs_path_remove(struct verbs_path *path);
+/* Entry of the channel's table. */
 void verbs_path_close(struct ofpi_path *path);
-
-/* Handles a connection request at the endpoint's own id. */
-void verbs_path_requested(struct verbs_listener *listener, const struct verbs_event *event);
 
 /* Mark the path failed. The end is reported to its user after all completions before it were delivered. */
 void verbs_path_mark_failed(struct verbs_path *path, const struct ofpi_path_end *end);
