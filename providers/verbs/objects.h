@@ -22,6 +22,8 @@
 #include "memory/cache.h"
 #include "ofipy/list.h"
 #include "ofipy/services.h"
+#include "proof/key.h"
+#include "proof/proof.h"
 #include "queue/send_queue.h"
 
 #define VERBS_NAME "verbs"
@@ -137,6 +139,8 @@ struct verbs_domain {
     struct verbs_reaper reaper;
     struct verbs_finder finder;
     struct verbs_settings settings;
+    uint8_t key[OFPI_SHA256_SIZE]; /* proven to peers of RDM endpoints; constant, and unused without `has_key` */
+    bool has_key;
     int registration_error; /* provider_error of the last memory that could not be registered */
     bool watches_queues;
     bool removed; /* the device was removed: only closing works */

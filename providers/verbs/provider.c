@@ -32,6 +32,8 @@
 
 #define PROVIDER_VERSION 0x00010000u
 #define DEPTH_MAX 65536
+/* The use for which the key of peers is derived from the bytes of the key file. */
+#define KEY_USE "ofipy verbs proof 1"
 
 const struct ofp_core *verbs_core;
 
@@ -180,12 +182,30 @@ static int open_objects(struct verbs_domain *domain)
     return domain->slots.overflow ? 0 : -ENOMEM;
 }
 
+/* Only RDM endpoints prove a key. */
+static int read_key(struct verbs_domain *domain, char *text, size_t text_size)
+{
+    struct ofpi_key key;
+    int result;
+
+    if (!(domain->base->info->ep_types & OFP_EP_RDM))
+        return 0;
+    result = ofpi_key_read(&key, verbs_core->param_string("AUTH_KEY_FILE"), text, text_size);
+    domain->has_key = !result && key.length;
+    if (domain->has_key)
+        ofpi_hkdf_compute(key.bytes, key.length, KEY_USE, domain->key);
+    return result;
+}
+
 static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
 {
     struct verbs_domain *domain = verbs_domain_of(base);
     int result;
 
     domain->base = base;
+    result = read_key(domain, text, text_size);
+    if (result)
+        return result;
     if (!verbs_library_load(text, text_size))
         return -ENOENT;
     verbs_info_get_address(base->info, &domain->address);

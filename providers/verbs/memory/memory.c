@@ -46,10 +46,14 @@ struct ibv_mr *verbs_mr_of_region(const struct verbs_domain *domain, struct ofp_
 
 static bool is_rdm(const struct ofp_domain *base) { return base->info->ep_types & OFP_EP_RDM; }
 
-/* Memory that is only sent from may be read-only. Receivers read long messages of RDM endpoints remotely. */
+/*
+ * Memory that is only sent from may be read-only. Receivers read long messages of RDM endpoints remotely. With a key, a
+ * message is opened for its receiver only while it is in flight, by a registration of its own.
+ */
 static int convert_region_access(const struct ofp_domain *base, const struct ofp_region *region)
 {
-    uint32_t reads = OFP_ACCESS_REMOTE_READ | (is_rdm(base) ? OFP_ACCESS_SEND : 0);
+    bool is_sent_remotely = is_rdm(base) && !verbs_domain_of(base)->has_key;
+    uint32_t reads = OFP_ACCESS_REMOTE_READ | (is_sent_remotely ? OFP_ACCESS_SEND : 0);
     int access = region->access & WRITES_HERE ? IBV_ACCESS_LOCAL_WRITE : 0;
 
     if (region->access & reads)
@@ -59,6 +63,11 @@ static int convert_region_access(const struct ofp_domain *base, const struct ofp
     if (region->access & OFP_ACCESS_DEVICE_ATOMIC)
         access |= IBV_ACCESS_REMOTE_ATOMIC;
     return access;
+}
+
+bool verbs_region_is_readable(const struct verbs_domain *domain, const struct ofp_region *region)
+{
+    return convert_region_access(domain->base, region) & IBV_ACCESS_REMOTE_READ;
 }
 
 int verbs_region_open(struct ofp_domain *base, struct ofp_region *region)

@@ -20,6 +20,8 @@ struct verbs_registration *verbs_memory_acquire(struct verbs_domain *domain, str
                                                 uint64_t length, int access);
 /* The memory region of a registered region. NULL: there is none, it has no bytes, or its memory has an owner. */
 struct ibv_mr *verbs_mr_of_region(const struct verbs_domain *domain, struct ofp_region *region);
+/* Whether peers may read a registered region. */
+bool verbs_region_is_readable(const struct verbs_domain *domain, const struct ofp_region *region);
 
 /*
  * Get the local keys of an operation's memory. Memory without a region is registered; `registered` and

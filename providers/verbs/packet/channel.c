@@ -261,7 +261,7 @@ static int open_rdm_endpoint(struct ofp_endpoint *base, const char *service, cha
     result = verbs_id_open(rdm->domain, &rdm->listener, &rdm->address, service, &rdm->id, text, text_size);
     if (result)
         goto no_queues;
-    base->connects_only = base->listens_if_asked && !tcp_info_is_chosen(base->info);
+    base->connects_only = base->listens_if_asked && !tcp_info_is_chosen(base->info) && !rdm->domain->has_key;
     result = open_packet_channel(base, rdm, &limits, text, text_size);
     if (result)
         goto no_channel;

@@ -23,15 +23,32 @@ static int convert_transfer_access(const struct verbs_domain *domain, uint32_t a
     return result;
 }
 
+/* NULL: the memory has no memory region that allows the access. */
+static struct ibv_mr *find_memory_region(const struct verbs_domain *domain, struct ofp_region *region, uint32_t access)
+{
+    struct ibv_mr *mr = verbs_mr_of_region(domain, region);
+
+    return mr && access & OFP_ACCESS_REMOTE_READ && !verbs_region_is_readable(domain, region) ? NULL : mr;
+}
+
+/*
+ * With a key, memory that is opened for one receiver is closed when the message has arrived, so it is not stored in the
+ * cache.
+ */
+static struct ofp_region *choose_owner(const struct verbs_domain *domain, struct ofp_region *region, uint32_t access)
+{
+    return domain->has_key && access & OFP_ACCESS_REMOTE_READ ? NULL : region;
+}
+
 int verbs_transfer_register(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t access)
 {
     struct verbs_domain *domain = verbs_rdm_of(path->channel)->domain;
     struct verbs_registration *registration = NULL;
-    struct ibv_mr *mr = verbs_mr_of_region(domain, memory->region);
+    struct ibv_mr *mr = find_memory_region(domain, memory->region, access);
 
     if (!mr) {
-        registration = verbs_memory_acquire(domain, memory->region, memory->base, memory->length,
-                                            convert_transfer_access(domain, access));
+        registration = verbs_memory_acquire(domain, choose_owner(domain, memory->region, access), memory->base,
+                                            memory->length, convert_transfer_access(domain, access));
         if (!registration)
             return -errno;
         mr = registration->mr;

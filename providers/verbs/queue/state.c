@@ -25,17 +25,22 @@ int verbs_qp_init(const struct verbs_domain *domain, struct rdma_cm_id *id, stru
         return result;
     if (domain->settings.pkey >= 0)
         attr.pkey_index = (uint16_t)domain->settings.pkey;
-    /* The regions decide what peers may access. */
-    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-    if (verbs_port_has_atomics(domain->port))
-        attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
-    mask |= IBV_QP_ACCESS_FLAGS;
-    return set_pair_attributes(qp, &attr, mask);
+    /* The peer gets rights when it is known: see start_receiving. */
+    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
+    return set_pair_attributes(qp, &attr, mask | IBV_QP_ACCESS_FLAGS);
 }
 
-static int start_receiving(const struct verbs_settings *settings, struct rdma_cm_id *id, struct ibv_qp *qp,
+/* The regions decide what peers may access. */
+static unsigned compute_peer_access(const struct verbs_port *port)
+{
+    return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+           (verbs_port_has_atomics(port) ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+}
+
+static int start_receiving(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp,
                            uint8_t responder_resources)
 {
+    const struct verbs_settings *settings = &domain->settings;
     struct ibv_qp_attr attr;
     int mask, result = get_pair_attributes(id, IBV_QPS_RTR, &attr, &mask);
 
@@ -47,7 +52,9 @@ static int start_receiving(const struct verbs_settings *settings, struct rdma_cm
         attr.path_mtu = (enum ibv_mtu)settings->path_mtu;
     if (settings->service_level >= 0)
         attr.ah_attr.sl = (uint8_t)settings->service_level;
-    return set_pair_attributes(qp, &attr, mask | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    attr.qp_access_flags = compute_peer_access(domain->port);
+    return set_pair_attributes(qp, &attr,
+                               mask | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS);
 }
 
 static int start_sending(struct rdma_cm_id *id, struct ibv_qp *qp, uint8_t initiator_depth)
@@ -64,7 +71,7 @@ static int start_sending(struct rdma_cm_id *id, struct ibv_qp *qp, uint8_t initi
 int verbs_qp_connect(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp,
                      uint8_t responder_resources, uint8_t initiator_depth)
 {
-    int result = start_receiving(&domain->settings, id, qp, responder_resources);
+    int result = start_receiving(domain, id, qp, responder_resources);
 
     return result ? result : start_sending(id, qp, initiator_depth);
 }
