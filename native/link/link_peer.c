@@ -229,10 +229,10 @@ const uint8_t *link_peer_get_identity(const struct ofp_peer *outer)
     return link_is_zero(peer->identity, OFP_IDENTITY_SIZE) ? NULL : peer->identity;
 }
 
-int link_peer_identified(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size)
+int link_peer_identity_check(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size)
 {
-    struct ofp_peer *outer = link_lane_of(inner)->outer, *same;
-    struct link_peer *peer = link_peer_of(outer);
+    const struct ofp_peer *outer = link_lane_of(inner)->outer, *same;
+    const struct link_peer *peer = link_peer_of(outer);
 
     if (link_is_zero(identity, OFP_IDENTITY_SIZE))
         return 0;
@@ -250,6 +250,15 @@ int link_peer_identified(struct ofp_peer *inner, const uint8_t *identity, char *
                  same->index);
         return -ECONNREFUSED;
     }
-    set_identity(outer, identity, false);
     return 0;
+}
+
+int link_peer_identified(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size)
+{
+    struct ofp_peer *outer = link_lane_of(inner)->outer;
+    int result = link_peer_identity_check(inner, identity, text, text_size);
+
+    if (!result && !link_peer_of(outer)->is_stated && !link_is_zero(identity, OFP_IDENTITY_SIZE))
+        set_identity(outer, identity, false);
+    return result;
 }

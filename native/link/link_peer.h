@@ -16,6 +16,7 @@ void link_peer_disconnect(struct ofp_peer *outer);
 /* As ofp_services.peer_by_identity and peer_identified. `identity` is NULL or zeros if the caller has not sent one. */
 struct ofp_peer *link_peer_identify_caller(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
                                            const void *address, size_t length);
+int link_peer_identity_check(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size);
 int link_peer_identified(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size);
 /* Decode the current address if it has changed. Call it before a new incarnation connects. */
 void link_peer_update_address(struct ofp_peer *outer);

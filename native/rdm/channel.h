@@ -185,6 +185,13 @@ struct ofpi_channel_user {
     /* The path has ended. All packets that arrived before were reported. */
     void (*broken)(struct ofpi_path *path, const struct ofpi_path_end *end);
     void (*closed)(struct ofpi_path *path);
+    /*
+     * For a channel whose two sides prove a key before `requested` and `accepted` are reported. `first_hello` writes the
+     * hello of an endpoint that has no path to the caller yet, and returns its length. `is_of_peer` checks such a
+     * hello of the endpoint that answers path->peer, and changes nothing; false, with a text: connect no further.
+     */
+    size_t (*first_hello)(struct ofpi_channel *channel, uint8_t bytes[OFPI_HELLO_MAX]);
+    bool (*is_of_peer)(struct ofpi_path *path, const uint8_t *hello, size_t length, char *text, size_t text_size);
 };
 
 /* One channel per endpoint, in the private part of the user's object. */

@@ -154,6 +154,11 @@ struct ofp_services {
     void (*peer_absent)(struct ofp_peer *peer, const char *text);
     /* Call it before receive_complete: the copy method of an announced payload, for statistics and hooks. */
     void (*payload_moved)(struct ofp_receive *receive, enum ofp_moved how);
+    /*
+     * As peer_identified, for an identity that the endpoint has yet to prove: it is checked, and not stored. Optional:
+     * ofp_peer_identity_check.
+     */
+    int (*peer_identity_check)(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size);
 };
 
 static inline struct ofp_peer *ofp_peer_by_address(struct ofp_endpoint *endpoint, const void *address, size_t length)
@@ -264,6 +269,13 @@ static inline struct ofp_peer *ofp_peer_by_identity(struct ofp_endpoint *endpoin
 static inline int ofp_peer_identified(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size)
 {
     return peer->endpoint->services->peer_identified(peer, identity, text, text_size);
+}
+
+static inline int ofp_peer_identity_check(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size)
+{
+    const struct ofp_services *services = peer->endpoint->services;
+
+    return services->peer_identity_check ? services->peer_identity_check(peer, identity, text, text_size) : 0;
 }
 
 static inline uint32_t ofp_source_find(struct ofp_endpoint *endpoint, const void *address, size_t length)

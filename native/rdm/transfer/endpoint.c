@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "rdm/transfer/arrive.h"
+#include "rdm/transfer/hello.h"
 #include "rdm/transfer/meeting.h"
 #include "rdm/transfer/move.h"
 #include "rdm/transfer/path.h"
@@ -59,6 +60,8 @@ static const struct ofpi_channel_user user = {
     .confirmed = ofpi_rdm_confirmed,
     .broken = ofpi_rdm_broken,
     .closed = path_closed,
+    .first_hello = ofpi_rdm_first_hello_write,
+    .is_of_peer = ofpi_rdm_first_hello_is_of_peer,
 };
 
 /* ---------------------------------------------------------------------------------------------- opening and closing */

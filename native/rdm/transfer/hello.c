@@ -47,6 +47,24 @@ void ofpi_rdm_hello_write(const struct ofpi_rdm_path *path, uint8_t bytes[OFPI_R
     ofpi_rdm_hello_encode(&hello, bytes);
 }
 
+size_t ofpi_rdm_first_hello_write(struct ofpi_channel *channel, uint8_t bytes[OFPI_HELLO_MAX])
+{
+    const struct ofpi_rdm_endpoint *endpoint = (const struct ofpi_rdm_endpoint *)channel;
+    struct ofpi_rdm_hello hello = {
+        .version = OFPI_RDM_VERSION,
+        .oldest = OFPI_RDM_OLDEST,
+        .connects_only = endpoint->base->connects_only,
+        .packet_size = channel->limits.packet_size,
+        .credits = {1, 1}, /* the least that a hello may have; the answer states those that are granted */
+        .incarnation = endpoint->incarnation,
+    };
+
+    _Static_assert(OFPI_RDM_HELLO_SIZE <= OFPI_HELLO_MAX, "the hello fits");
+    memcpy(hello.identity, endpoint->base->identity, sizeof(hello.identity));
+    ofpi_rdm_hello_encode(&hello, bytes);
+    return OFPI_RDM_HELLO_SIZE;
+}
+
 void ofpi_rdm_hello_store(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello)
 {
     if (hello->packet_size < path->packet_size)
@@ -77,6 +95,30 @@ bool ofpi_rdm_request_read(const struct ofpi_rdm_endpoint *endpoint, const struc
     return false;
 }
 
+/* The peer is this endpoint if, and only if, the endpoint has accepted its own request. */
+static bool is_answer_of_peer(const struct ofpi_rdm_endpoint *endpoint, bool is_own, const struct ofpi_rdm_hello *hello,
+                              char *text, size_t text_size)
+{
+    if (is_own == is_hello_of_endpoint(endpoint, hello))
+        return true;
+    snprintf(text, text_size, "who answered says that it is %s", is_own ? "another endpoint" : "this endpoint itself");
+    return false;
+}
+
+bool ofpi_rdm_first_hello_is_of_peer(struct ofpi_path *base, const uint8_t *bytes, size_t length, char *text,
+                                   size_t text_size)
+{
+    const struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_path_of(base)->endpoint;
+    struct ofp_peer *peer = base->peer;
+    struct ofpi_rdm_hello hello;
+
+    return peer && ofpi_rdm_hello_decode(bytes, length, &hello, text, text_size) &&
+           is_answer_of_peer(endpoint,
+                             ofpi_rdm_compare_to_own(endpoint, peer->address, peer->address_length) == 0, &hello,
+                             text, text_size) &&
+           ofp_peer_identity_check(peer, hello.identity, text, text_size) == 0;
+}
+
 bool ofpi_rdm_answer_read(struct ofp_peer *peer, const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello,
                           char *text, size_t text_size)
 {
@@ -85,8 +127,6 @@ bool ofpi_rdm_answer_read(struct ofp_peer *peer, const uint8_t *bytes, size_t le
 
     if (!ofpi_rdm_hello_decode(bytes, length, hello, text, text_size))
         return false;
-    if (is_own == is_hello_of_endpoint(endpoint, hello))
-        return ofp_peer_identified(peer, hello->identity, text, text_size) == 0;
-    snprintf(text, text_size, "who answered says that it is %s", is_own ? "another endpoint" : "this endpoint itself");
-    return false;
+    return is_answer_of_peer(endpoint, is_own, hello, text, text_size) &&
+           ofp_peer_identified(peer, hello->identity, text, text_size) == 0;
 }
