@@ -29,6 +29,8 @@
 #define VERBS_NAME "verbs"
 /* Private data in libfabric's format: a length byte, and at most this many bytes. */
 #define VERBS_PRIVATE_MAX 55
+/* The same in an answer, which has more space than a connection request: of rdma_accept 195 bytes, of rdma_reject 147. */
+#define VERBS_ANSWER_MAX 195
 /* The size of the device's atomics, bytes. */
 #define VERBS_ATOMIC_SIZE 8
 
@@ -114,9 +116,16 @@ struct verbs_event {
     int status;
     struct rdma_cm_id *id; /* the new id of a request */
     uint8_t responder_resources, initiator_depth;
+    uint32_t pair_number; /* of the other side's queue pair, in a request and in its answer */
     uint8_t data_length;
-    uint8_t data[VERBS_PRIVATE_MAX];
+    uint8_t data[VERBS_ANSWER_MAX];
 };
+
+/* The length of a user's private data. */
+static inline size_t verbs_event_get_private_length(const struct verbs_event *event)
+{
+    return event->data_length < VERBS_PRIVATE_MAX ? event->data_length : VERBS_PRIVATE_MAX;
+}
 
 /* Receives events of an id; its `context`. */
 struct verbs_listener {

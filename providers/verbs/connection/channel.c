@@ -28,8 +28,8 @@ static void decode_private_data(struct verbs_event *event, const struct rdma_con
     length = bytes[0];
     if (length > (size_t)param->private_data_len - 1)
         length = (size_t)param->private_data_len - 1;
-    if (length > VERBS_PRIVATE_MAX)
-        length = VERBS_PRIVATE_MAX;
+    if (length > VERBS_ANSWER_MAX)
+        length = VERBS_ANSWER_MAX;
     memcpy(event->data, bytes + 1, length);
     event->data_length = (uint8_t)length;
 }
@@ -40,6 +40,7 @@ static void deliver_event(struct rdma_cm_event *given)
     struct verbs_event event = {.type = given->event,
                                 .status = given->status,
                                 .id = given->id,
+                                .pair_number = given->param.conn.qp_num,
                                 .responder_resources = given->param.conn.responder_resources,
                                 .initiator_depth = given->param.conn.initiator_depth};
 
@@ -163,7 +164,7 @@ struct rdma_conn_param verbs_parameters_build(const struct verbs_domain *domain,
                                     .qp_num = qp ? qp->qp_num : 0};
 }
 
-uint8_t verbs_private_data_encode(uint8_t bytes[1 + VERBS_PRIVATE_MAX], const void *data, size_t length)
+uint8_t verbs_private_data_encode(uint8_t *bytes, const void *data, size_t length)
 {
     bytes[0] = (uint8_t)length;
     if (length)
@@ -173,7 +174,7 @@ uint8_t verbs_private_data_encode(uint8_t bytes[1 + VERBS_PRIVATE_MAX], const vo
 
 void verbs_id_reject(struct rdma_cm_id *id, const void *data, size_t length)
 {
-    uint8_t bytes[1 + VERBS_PRIVATE_MAX];
+    uint8_t bytes[1 + VERBS_ANSWER_MAX];
 
     verbs_calls.reject(id, bytes, verbs_private_data_encode(bytes, data, length));
 }

@@ -27,8 +27,8 @@ int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, 
 /* Get the address of the peer. */
 void verbs_id_get_peer_address(struct rdma_cm_id *id, union tcp_address *address);
 
-/* Write private data behind a byte with their length. Returns the number of bytes written. */
-uint8_t verbs_private_data_encode(uint8_t bytes[1 + VERBS_PRIVATE_MAX], const void *data, size_t length);
+/* Write private data behind a byte with their length. Returns the number of bytes written: one more than `length`. */
+uint8_t verbs_private_data_encode(uint8_t *bytes, const void *data, size_t length);
 /*
  * Build the parameters of rdma_connect or rdma_accept. `bytes` are encoded private data; `qp` is NULL for a connection
  * that will never be established.
@@ -41,7 +41,7 @@ static inline void verbs_resources_set_limit(uint8_t *value, uint8_t other)
     if (other < *value)
         *value = other;
 }
-/* Reject a connection request. */
+/* Reject a connection request, or the answer to one. */
 void verbs_id_reject(struct rdma_cm_id *id, const void *data, size_t length);
 
 #endif

@@ -115,7 +115,7 @@ static void connection_answered(struct verbs_endpoint *endpoint, const struct ve
         fail_connection(endpoint, "the queue pair cannot be connected", -result);
         return;
     }
-    ofp_connection_answered(endpoint->peer, event->data, event->data_length);
+    ofp_connection_answered(endpoint->peer, event->data, verbs_event_get_private_length(event));
     report_peer_up(endpoint);
 }
 
@@ -124,7 +124,7 @@ static void connection_rejected(struct verbs_endpoint *endpoint, const struct ve
     char text[128];
 
     if (event->status == VERBS_REJECTED_BY_PROGRAM) {
-        ofp_connection_answered(endpoint->peer, event->data, event->data_length);
+        ofp_connection_answered(endpoint->peer, event->data, verbs_event_get_private_length(event));
         mark_peer_lost(endpoint, ECONNREFUSED, "the request was rejected");
     } else if (event->status == VERBS_REJECTED_NO_SERVICE) {
         mark_peer_lost(endpoint, ECONNREFUSED, "nobody listens there");

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of the binary interface of libibverbs and librdmacm that the provider uses, declared here under the libraries'
- * names. tests/abi/check_verbs.py compares the type and offset of every member, the size of every structure and the value of every
- * constant with the real headers. Members named `unused` are not used here and not compared.
- *
- * The interface is that of IBVERBS_1.1 and RDMACM_1.0, which grows without changing what is there: an object that a library
- * makes ends wherever the library says, and a structure that grew is handed in together with its size.
+ * The used part of the binary interface of libibverbs and librdmacm (IBVERBS_1.1, RDMACM_1.0), under the libraries' names.
+ * tests/abi/check_verbs.py compares types, offsets, sizes and constants with the real headers, except members named `unused`.
+ * The interface only grows: an object of a library ends where the library says, and a structure that grew is passed with its size.
  */
 #ifndef VERBS_ABI_H
 #define VERBS_ABI_H
@@ -443,6 +440,12 @@ struct rdma_event_channel {
     int fd;
 };
 
+struct rdma_ib_addr {
+    union ibv_gid sgid;
+    union ibv_gid dgid;
+    __be16 pkey;
+};
+
 struct rdma_addr {
     union {
         struct sockaddr src_addr;
@@ -452,10 +455,9 @@ struct rdma_addr {
         struct sockaddr dst_addr;
         struct sockaddr_storage unused_peer;
     };
-    struct {
-        union ibv_gid ends[2];
-        uint16_t key;
-    } unused_infiniband;
+    union {
+        struct rdma_ib_addr ibaddr;
+    } addr;
 };
 
 struct rdma_cm_id {

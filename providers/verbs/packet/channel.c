@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "endpoint/passive.h"
 #include "memory/memory.h"
+#include "packet/accept.h"
 #include "packet/alive.h"
 #include "packet/connect.h"
 #include "packet/registration.h"
@@ -84,7 +85,9 @@ static void close_rdm_queues(struct verbs_rdm *rdm)
     rdm->srq = NULL;
     rdm->cq = NULL;
     free(rdm->by_number);
+    free(rdm->challenges);
     rdm->by_number = NULL;
+    rdm->challenges = NULL;
 }
 
 static int register_packet_buffers(struct ofpi_channel *channel, void *memory, size_t length)
@@ -242,6 +245,18 @@ static int open_packet_channel(struct ofp_endpoint *base, struct verbs_rdm *rdm,
     return result;
 }
 
+/* Callers prove the key of the domain, if there is one. */
+static int create_challenges(struct verbs_rdm *rdm)
+{
+    if (!rdm->domain->has_key)
+        return 0;
+    rdm->challenges = malloc(sizeof(*rdm->challenges));
+    if (!rdm->challenges)
+        return -ENOMEM;
+    verbs_challenges_init(rdm->challenges);
+    return 0;
+}
+
 static int open_rdm_endpoint(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct verbs_rdm *rdm = ofpi_rdm_private_of(base);
@@ -256,6 +271,9 @@ static int open_rdm_endpoint(struct ofp_endpoint *base, const char *service, cha
     tcp_info_get_address(base->info, &rdm->address);
     verbs_packet_limits_compute(rdm->domain->port, &limits);
     result = open_rdm_queues(rdm, &limits, text, text_size);
+    if (result)
+        goto no_queues;
+    result = create_challenges(rdm);
     if (result)
         goto no_queues;
     result = verbs_id_open(rdm->domain, &rdm->listener, &rdm->address, service, &rdm->id, text, text_size);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "packet/connect.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "connection/channel.h"
 #include "connection/reaper.h"
@@ -12,23 +15,12 @@
 #include "packet/work.h"
 #include "queue/state.h"
 
-/* A connection request contains the requester's port, in network order, and its hello. */
-#define PORT_SIZE 2
 #define RETRIES 6
-
-/* A request of a peer while it is reported to the user, who answers it in that call. */
-struct incoming {
-    struct rdma_cm_id *id;
-    uint8_t responder_resources, initiator_depth;
-    bool answered;
-};
-
-static void handle_path_event(struct verbs_listener *listener, const struct verbs_event *event);
-
-static struct incoming *incoming_of_handle(uint64_t request) { return (struct incoming *)(uintptr_t)request; }
+/* Warnings about refused callers are at least this far apart, ns. */
+#define REFUSAL_PAUSE VERBS_SECOND
 
 /* Soft-RoCE takes a retry count of seven as unlimited, and keep-alive would never fail. */
-static struct rdma_conn_param build_path_parameters(const struct verbs_path *path, const uint8_t *bytes, uint8_t length)
+struct rdma_conn_param verbs_path_parameters_build(const struct verbs_path *path, const uint8_t *bytes, uint8_t length)
 {
     struct rdma_conn_param param = verbs_parameters_build(path->rdm->domain, path->qp, bytes, length,
                                                           path->responder_resources, path->initiator_depth);
@@ -38,30 +30,72 @@ static struct rdma_conn_param build_path_parameters(const struct verbs_path *pat
     return param;
 }
 
+int verbs_path_pair_connect(struct verbs_path *path)
+{
+    const struct verbs_domain *domain = path->rdm->domain;
+    int result = verbs_qp_init(domain, path->id, path->qp);
+
+    return result ? result
+                  : verbs_qp_connect(domain, path->id, path->qp, path->responder_resources, path->initiator_depth);
+}
+
+/* Once for each process. */
+static void warn_of_plain_packets(void)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&warned))
+        verbs_core->log(OFP_LOG_WARNING, VERBS_NAME,
+                        "peers prove the key when they connect, but RDMA packets are neither encrypted nor signed: see "
+                        "the page on authentication");
+}
+
+static void path_connected(struct verbs_path *path)
+{
+    if (path->rdm->challenges)
+        warn_of_plain_packets();
+    free(path->facts);
+    path->facts = NULL;
+    path->state = VERBS_PATH_UP;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- asking */
+
+/* Resolve the way to the peer, by a new id. The events of the id follow. */
+static int open_path_id(struct verbs_path *path, char *text, size_t text_size)
+{
+    struct verbs_rdm *rdm = path->rdm;
+    const struct ofp_peer *peer = path->base->peer;
+    union tcp_address from = rdm->address, to;
+    int result;
+
+    if (tcp_address_parse(peer->address, peer->address_length, &to) != 0)
+        return -EINVAL;
+    result = verbs_id_open(rdm->domain, &path->listener, &from, NULL, &path->id, text, text_size);
+    if (!result && verbs_calls.resolve_addr(path->id, NULL, &to.any, VERBS_RESOLVE_MS) != 0) {
+        result = -errno;
+        snprintf(text, text_size, "the connection manager finds no way there: %s", strerror(-result));
+    }
+    return result;
+}
 
 int verbs_path_connect(struct ofpi_path *base, const uint8_t *hello, size_t length, char *text, size_t text_size)
 {
     struct verbs_path *path = verbs_path_of(base);
     struct verbs_rdm *rdm = verbs_rdm_of(base->channel);
-    union tcp_address from = rdm->address, to;
-    uint8_t data[VERBS_HELLO_MAX];
-    uint16_t port = htons(tcp_address_get_port(&rdm->address));
+    uint8_t data[VERBS_FIRST_REQUEST_MAX];
     int result;
 
-    if (tcp_address_parse(base->peer->address, base->peer->address_length, &to) != 0)
-        return -EINVAL;
-    verbs_path_init(path, base, VERBS_PATH_REQUESTED, handle_path_event);
-    memcpy(data, &port, PORT_SIZE);
-    memcpy(data + PORT_SIZE, hello, length);
-    path->request_data_length = verbs_private_data_encode(path->request_data, data, PORT_SIZE + length);
-    result = verbs_id_open(rdm->domain, &path->listener, &from, NULL, &path->id, text, text_size);
+    verbs_path_init(path, base, VERBS_PATH_REQUESTED, verbs_path_event_handle);
+    path->request_data_length = verbs_private_data_encode(
+        path->request_data, data,
+        verbs_first_request_encode(data, tcp_address_get_port(&rdm->address), hello, length, rdm->challenges));
+    /* The queue pair comes first: each request states its number, by which the connection manager tells callers apart. */
+    result = verbs_path_pair_open(path);
     if (!result)
-        result = verbs_path_pair_open(path);
-    if (!result && verbs_calls.resolve_addr(path->id, NULL, &to.any, VERBS_RESOLVE_MS) != 0) {
-        result = -errno;
-        snprintf(text, text_size, "the connection manager finds no way there: %s", strerror(-result));
-    }
+        result = open_path_id(path, text, text_size);
+    if (!result)
+        path->qp_context->id = path->id;
     if (result)
         verbs_path_remove(path);
     return result;
@@ -90,9 +124,105 @@ static void fail_path(struct verbs_path *path, const char *what, int error)
         verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
 }
 
+static void report_key_difference(struct verbs_path *path, enum verbs_rejection rejection)
+{
+    report_rejection(path, false, EACCES, verbs_key_find_text(rejection));
+}
+
+/* Replace the first request by the second, which proves the key. The id knows both GIDs. */
+static void build_second_request(struct verbs_path *path)
+{
+    struct verbs_facts *facts = path->facts;
+    const struct rdma_ib_addr *ends = &path->id->route.addr.addr.ibaddr;
+    uint8_t data[VERBS_PROOF_REQUEST_SIZE], proof[OFPI_PROOF_SIZE];
+
+    facts->caller_gid = ends->sgid;
+    facts->acceptor_gid = ends->dgid;
+    verbs_proof_compute(path->rdm->domain->key, facts, VERBS_CALLER, path->qp->qp_num, proof);
+    path->request_data_length = verbs_private_data_encode(
+        path->request_data, data,
+        verbs_second_request_encode(data, tcp_address_get_port(&facts->caller), facts, proof));
+}
+
+/* NULL: a later attempt may succeed. `text`: none will. */
+static struct verbs_facts *create_facts(struct verbs_path *path, const struct verbs_event *event, char *text,
+                                        size_t text_size)
+{
+    const struct ofpi_path *base = path->base;
+    struct verbs_facts *facts = calloc(1, sizeof(*facts));
+    struct verbs_path_request first;
+
+    if (!facts)
+        return NULL;
+    if (!verbs_request_decode(path->request_data + 1, path->request_data_length - 1u, &first) || first.has_proof ||
+        !verbs_challenge_decode(event->data, event->data_length, facts))
+        snprintf(text, text_size, "the peer proves keys in another way; update the older ofipy");
+    else if (base->channel->user->is_of_peer(path->base, facts->acceptor_hello, facts->acceptor_hello_length, text,
+                                             text_size)) {
+        facts->caller = path->rdm->address;
+        facts->caller_hello_length = (uint8_t)first.hello_length;
+        memcpy(facts->caller_hello, first.hello, first.hello_length);
+        if (tcp_address_parse(base->peer->address, base->peer->address_length, &facts->acceptor) == 0 &&
+            getrandom(facts->caller_nonce, sizeof(facts->caller_nonce), 0) == sizeof(facts->caller_nonce))
+            return facts;
+    }
+    free(facts);
+    return NULL;
+}
+
+/* The peer has a key: request the path once more, with a proof, by an id of its own. */
+static void handle_challenge(struct verbs_path *path, const struct verbs_event *event)
+{
+    char text[OFP_TEXT_MAX] = "";
+    int result;
+
+    if (!path->rdm->challenges) {
+        report_key_difference(path, VERBS_REJECT_KEY_HERE);
+        return;
+    }
+    if (path->facts) {
+        report_rejection(path, true, ECONNREFUSED, "the peer did not wait for the proof");
+        return;
+    }
+    path->facts = create_facts(path, event, text, sizeof(text));
+    if (!path->facts) {
+        report_rejection(path, !text[0], ECONNREFUSED, text);
+        return;
+    }
+    verbs_id_close_later(path->rdm->domain, path->id, NULL);
+    path->id = NULL;
+    result = open_path_id(path, text, sizeof(text));
+    if (result)
+        report_rejection(path, ofpi_meet_is_shortage(-result), -result, text[0] ? text : strerror(-result));
+    else
+        path->qp_context->id = path->id;
+}
+
+/* Check the answer to our proof. True: it proves the key too, or this side has none. */
+static bool is_answer_proven(struct verbs_path *path, const struct verbs_event *event)
+{
+    uint8_t proof[OFPI_PROOF_SIZE], rejection = VERBS_REJECT_OTHER_KEY;
+    struct verbs_facts *facts = path->facts;
+
+    if (!path->rdm->challenges)
+        return true;
+    if (!facts)
+        rejection = VERBS_REJECT_KEY_HERE;
+    else if (verbs_answer_decode(event->data, event->data_length, facts, proof) &&
+             verbs_proof_is_valid(path->rdm->domain->key, facts, VERBS_ACCEPTOR, event->pair_number, proof))
+        return true;
+    verbs_id_reject(path->id, &rejection, sizeof(rejection));
+    report_key_difference(path, facts ? VERBS_REJECT_OTHER_KEY : VERBS_REJECT_KEY_THERE);
+    return false;
+}
+
 static void request_path(struct verbs_path *path)
 {
-    struct rdma_conn_param param = build_path_parameters(path, path->request_data, path->request_data_length);
+    struct rdma_conn_param param;
+
+    if (path->facts)
+        build_second_request(path);
+    param = verbs_path_parameters_build(path, path->request_data, path->request_data_length);
 
     if (verbs_calls.connect(path->id, &param) != 0)
         fail_path(path, "cannot ask for a connection", errno);
@@ -100,12 +230,17 @@ static void request_path(struct verbs_path *path)
 
 static void path_request_answered(struct verbs_path *path, const struct verbs_event *event)
 {
+    size_t hello_length = event->data_length;
     int result;
 
+    if (!is_answer_proven(path, event))
+        return;
+    if (path->facts)
+        hello_length = path->facts->acceptor_hello_length;
     /* The values in the event are already from this side's view. */
     verbs_resources_set_limit(&path->responder_resources, event->responder_resources);
     verbs_resources_set_limit(&path->initiator_depth, event->initiator_depth);
-    result = verbs_qp_connect(path->rdm->domain, path->id, path->qp, path->responder_resources, path->initiator_depth);
+    result = verbs_path_pair_connect(path);
     if (!result && verbs_calls.establish(path->id) != 0)
         result = -errno;
     if (result) {
@@ -113,8 +248,33 @@ static void path_request_answered(struct verbs_path *path, const struct verbs_ev
         return;
     }
     path->connected = true;
-    path->state = VERBS_PATH_UP;
-    path->base->channel->user->accepted(path->base, event->data, event->data_length);
+    path_connected(path);
+    path->base->channel->user->accepted(path->base, event->data, hello_length);
+}
+
+/* Without private data the peer's connection manager rejects, for its program, a request that the program never got. */
+static void path_rejected_by_program(struct verbs_path *path, const struct verbs_event *event)
+{
+    enum verbs_rejection rejection = event->data_length ? event->data[0] : VERBS_REJECT_LATER;
+
+    if (rejection == VERBS_REJECT_CHALLENGE)
+        handle_challenge(path, event);
+    else if (rejection >= VERBS_REJECT_KEY_HERE && rejection <= VERBS_REJECT_OTHER_KEY)
+        report_key_difference(path, rejection);
+    else
+        report_rejection(path, rejection != VERBS_REJECT, ECONNREFUSED, "the peer refused");
+}
+
+/* The peer's connection manager knows the number of our queue pair from an earlier connection. */
+static void path_request_stale(struct verbs_path *path)
+{
+    struct verbs_rdm *rdm = path->rdm;
+
+    rdm->stale++;
+    verbs_core->log(OFP_LOG_INFO, VERBS_NAME,
+                    "endpoint %u: a connection was refused as stale, for queue pair %u; so far %" PRIu64,
+                    rdm->channel->endpoint->id, path->number, rdm->stale);
+    report_rejection(path, true, ECONNREFUSED, "the other side's connection manager has an earlier connection");
 }
 
 static void path_request_rejected(struct verbs_path *path, const struct verbs_event *event)
@@ -122,98 +282,15 @@ static void path_request_rejected(struct verbs_path *path, const struct verbs_ev
     char text[128];
 
     if (event->status == VERBS_REJECTED_BY_PROGRAM) {
-        report_rejection(path, event->data_length && event->data[0], ECONNREFUSED, "the peer refused");
+        path_rejected_by_program(path, event);
     } else if (event->status == VERBS_REJECTED_NO_SERVICE) {
         report_no_listener(path);
+    } else if (event->status == VERBS_REJECTED_STALE) {
+        path_request_stale(path);
     } else {
         snprintf(text, sizeof(text), "the other side's connection manager refused, for its reason %d", event->status);
-        report_rejection(path, event->status == VERBS_REJECTED_STALE, ECONNREFUSED, text);
+        report_rejection(path, false, ECONNREFUSED, text);
     }
-}
-
-/* -------------------------------------------------------------------------------------------------------- being asked */
-
-static int accept_path_request(struct verbs_path *path, const uint8_t *hello, size_t length)
-{
-    uint8_t bytes[1 + VERBS_PRIVATE_MAX];
-    struct rdma_conn_param param;
-    int result = verbs_path_pair_open(path);
-
-    if (!result)
-        result =
-            verbs_qp_connect(path->rdm->domain, path->id, path->qp, path->responder_resources, path->initiator_depth);
-    if (result)
-        return result;
-    param = build_path_parameters(path, bytes, verbs_private_data_encode(bytes, hello, length));
-    return verbs_calls.accept(path->id, &param) == 0 ? 0 : -errno;
-}
-
-int verbs_path_accept(struct ofpi_path *base, uint64_t request, const uint8_t *hello, size_t length)
-{
-    struct verbs_path *path = verbs_path_of(base);
-    struct incoming *incoming = incoming_of_handle(request);
-    int result;
-
-    verbs_path_init(path, base, VERBS_PATH_ACCEPTED, handle_path_event);
-    incoming->answered = true;
-    path->id = incoming->id;
-    path->id->context = &path->listener;
-    verbs_resources_set_limit(&path->responder_resources, incoming->responder_resources);
-    verbs_resources_set_limit(&path->initiator_depth, incoming->initiator_depth);
-    result = accept_path_request(path, hello, length);
-    if (result) {
-        uint8_t later = true;
-
-        verbs_id_reject(path->id, &later, sizeof(later));
-        verbs_path_remove(path);
-    }
-    path->connected = !result;
-    return result;
-}
-
-void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, bool later)
-{
-    struct incoming *incoming = incoming_of_handle(request);
-    uint8_t data = later;
-
-    incoming->answered = true;
-    verbs_id_reject(incoming->id, &data, sizeof(data));
-    verbs_id_close_later(verbs_rdm_of(channel)->domain, incoming->id, NULL);
-}
-
-/*
- * The requester is at the address of its request, and at the port in its private data. A probe has no private data.
- */
-static void report_path_request(struct verbs_rdm *rdm, struct incoming *incoming, const struct verbs_event *event)
-{
-    union tcp_address address;
-    uint16_t port;
-
-    if (event->id->verbs != rdm->domain->port->context || event->data_length <= PORT_SIZE)
-        return;
-    memcpy(&port, event->data, PORT_SIZE);
-    verbs_id_get_peer_address(event->id, &address);
-    tcp_address_set_port(&address, ntohs(port));
-    rdm->channel->user->requested(rdm->channel,
-                                  &(struct ofpi_path_request){.id = (uintptr_t)incoming,
-                                                              .address = &address,
-                                                              .address_length = tcp_address_get_length(&address),
-                                                              .hello = event->data + PORT_SIZE,
-                                                              .hello_length = (size_t)event->data_length - PORT_SIZE});
-}
-
-void verbs_path_requested(struct verbs_listener *listener, const struct verbs_event *event)
-{
-    struct verbs_rdm *rdm = OFP_CONTAINER_OF(listener, struct verbs_rdm, listener);
-    struct incoming incoming = {
-        .id = event->id, .responder_resources = event->responder_resources, .initiator_depth = event->initiator_depth};
-
-    if (event->type != RDMA_CM_EVENT_CONNECT_REQUEST)
-        return;
-    event->id->context = NULL;
-    report_path_request(rdm, &incoming, event);
-    if (!incoming.answered)
-        verbs_path_reject(rdm->channel, (uintptr_t)&incoming, false);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- events */
@@ -223,7 +300,7 @@ static void path_confirmed(struct verbs_path *path)
     if (path->state != VERBS_PATH_ACCEPTED)
         return;
     OFP_CHECK(path->connected && !path->stopped);
-    path->state = VERBS_PATH_UP;
+    path_connected(path);
     path->base->channel->user->confirmed(path->base);
 }
 
@@ -256,6 +333,36 @@ static void handle_connecting_event(struct verbs_path *path, const struct verbs_
     }
 }
 
+void verbs_key_difference_log(struct verbs_rdm *rdm, struct rdma_cm_id *id, const char *why)
+{
+    uint64_t now = verbs_core->now();
+    bool often = rdm->refused_at && now - rdm->refused_at < REFUSAL_PAUSE;
+    char shown[TCP_ADDRESS_TEXT];
+    union tcp_address address;
+
+    if (!often)
+        rdm->refused_at = now;
+    verbs_id_get_peer_address(id, &address);
+    tcp_address_describe(&address, shown);
+    verbs_core->log(often ? OFP_LOG_DEBUG : OFP_LOG_WARNING, VERBS_NAME, "endpoint %u refuses %s: %s",
+                    rdm->channel->endpoint->id, shown, why);
+}
+
+/* We accepted, and the caller rejects our answer: it has a key, or another one. */
+static bool is_rejected_for_key(const struct verbs_path *path, const struct verbs_event *event)
+{
+    return path->state == VERBS_PATH_ACCEPTED && event->type == RDMA_CM_EVENT_REJECTED && event->data_length &&
+           event->data[0] >= VERBS_REJECT_KEY_HERE && event->data[0] <= VERBS_REJECT_OTHER_KEY;
+}
+
+static void path_answer_rejected(struct verbs_path *path, const struct verbs_event *event)
+{
+    const char *why = verbs_key_find_text(event->data[0]);
+
+    verbs_key_difference_log(path->rdm, path->id, why);
+    verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = EACCES, .text = why});
+}
+
 /* The process, the endpoint or only this path has ended. A probe tells which. */
 static void path_disconnected(struct verbs_path *path)
 {
@@ -278,7 +385,7 @@ static void start_answer_timer(struct verbs_path *path)
     verbs_core->timer_start(path->rdm->domain->base, &path->answer);
 }
 
-static void handle_path_event(struct verbs_listener *listener, const struct verbs_event *event)
+void verbs_path_event_handle(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_path *path = OFP_CONTAINER_OF(listener, struct verbs_path, listener);
 
@@ -286,6 +393,8 @@ static void handle_path_event(struct verbs_listener *listener, const struct verb
         handle_connecting_event(path, event);
     else if (event->type == RDMA_CM_EVENT_ESTABLISHED)
         path_confirmed(path);
+    else if (is_rejected_for_key(path, event))
+        path_answer_rejected(path, event);
     else if (event->type == RDMA_CM_EVENT_DEVICE_REMOVAL)
         verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = ENODEV, .text = "the device was removed"});
     else if (event->type == RDMA_CM_EVENT_DISCONNECTED && path->moves && path->state == VERBS_PATH_UP)

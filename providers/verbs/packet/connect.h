@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requesting, accepting and rejecting paths, and the events of their ids. */
+/* Requesting paths, and the events of the ids of all paths. */
 #ifndef VERBS_PACKET_CONNECT_H
 #define VERBS_PACKET_CONNECT_H
 
 #include "packet/packet.h"
 
-/* Entries of the channel's table. */
+/* Entry of the channel's table. */
 int verbs_path_connect(struct ofpi_path *path, const uint8_t *hello, size_t length, char *text, size_t text_size);
-int verbs_path_accept(struct ofpi_path *path, uint64_t request, const uint8_t *hello, size_t length);
-void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, bool later);
 
-/* Handles a connection request at the endpoint's own id. */
-void verbs_path_requested(struct verbs_listener *listener, const struct verbs_event *event);
+/* Handles the events of a path's id: its listener. */
+void verbs_path_event_handle(struct verbs_listener *listener, const struct verbs_event *event);
+/* The parameters of a request or of its answer. `bytes`: encoded private data. */
+struct rdma_conn_param verbs_path_parameters_build(const struct verbs_path *path, const uint8_t *bytes, uint8_t length);
+/* Move the queue pair from RESET to RTS. The connection manager knows the peer's side. */
+int verbs_path_pair_connect(struct verbs_path *path);
+/* Log that the other end of this id has another key, or only one of the two has a key. Once a second as a warning. */
+void verbs_key_difference_log(struct verbs_rdm *rdm, struct rdma_cm_id *id, const char *why);
 
 #endif

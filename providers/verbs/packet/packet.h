@@ -11,12 +11,11 @@
 #define VERBS_PACKET_H
 
 #include "objects.h"
+#include "packet/prove.h"
 #include "rdm/transfer/endpoint.h"
 
 /* The largest number of work requests of a path's send queue. */
 #define VERBS_PATH_DEPTH 128
-/* Private data of a connection request: the port at which the requester listens, and its user's hello. */
-#define VERBS_HELLO_MAX (2 + OFPI_HELLO_MAX)
 
 /* Follows the module's part of an endpoint; the channel's `private`. */
 struct verbs_rdm {
@@ -39,6 +38,9 @@ struct verbs_rdm {
     struct ofp_timer alive;
     struct verbs_chain chain; /* of `chained`, if not empty */
     struct verbs_path *chained;
+    struct verbs_challenges *challenges; /* NULL: the domain has no key */
+    uint64_t refused_at;                 /* when a refused caller was last logged as a warning */
+    uint64_t stale;                      /* rejections because the connection manager knew the queue pair already */
 };
 
 enum verbs_path_state {
@@ -62,6 +64,7 @@ struct verbs_path {
     struct verbs_qp_context *qp_context; /* of the queue pair; freed with it */
     struct ofpi_path_end end;            /* of a failed path */
     struct rdma_cm_id *probe;            /* asks whether the peer listens */
+    struct ibv_qp *probe_pair;           /* its number names the probe; NULL, as `probe`: none */
     struct verbs_listener probe_listener;
     struct ofp_timer probe_deadline;
     /* The peer has disconnected, and reads or writes are awaited. */
@@ -72,6 +75,7 @@ struct verbs_path {
     bool connected;  /* the queue pair is connected */
     bool received;   /* a packet since the last keep-alive */
     uint8_t responder_resources, initiator_depth;
+    struct verbs_facts *facts; /* owned; of the challenge that was received; NULL: none, or the path is up */
     uint8_t request_data_length;
     uint8_t request_data[1 + VERBS_PRIVATE_MAX];
     struct verbs_send_queue queue;

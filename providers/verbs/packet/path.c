@@ -64,13 +64,14 @@ int verbs_path_pair_open(struct verbs_path *path)
     OFP_CHECK(!path->connected && path->state <= VERBS_PATH_ACCEPTED);
     if (result)
         return result;
+    /* It stays in RESET until the peer is known: nothing can be received before. */
     path->qp_context = calloc(1, sizeof(*path->qp_context));
     path->qp = path->qp_context ? create_path_pair(path) : NULL;
     if (path->qp) {
         path->qp_context->id = path->id;
         path->number = path->qp->qp_num;
         if (verbs_number_add(rdm, path))
-            return verbs_qp_init(rdm->domain, path->id, path->qp);
+            return 0;
         verbs_calls.destroy_qp(path->qp);
         path->qp = NULL;
         errno = ENOMEM;
@@ -127,6 +128,7 @@ void verbs_path_remove(struct verbs_path *path)
         remove_path_pair(path);
     if (path->id)
         verbs_id_close_later(path->rdm->domain, path->id, qp);
+    free(path->facts);
     ofp_list_remove(&path->node);
     if (ofp_list_linked(&path->scheduled))
         ofp_list_remove(&path->scheduled);
