@@ -124,6 +124,10 @@ void verbs_path_remove(struct verbs_path *path)
     stop_path(path);
     OFP_CHECK(path->stopped && !path->moves);
     qp = path->qp;
+    if (qp && !path->id) {
+        verbs_calls.destroy_qp(qp);
+        free(path->qp_context);
+    }
     if (qp)
         remove_path_pair(path);
     if (path->id)
