@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import caller
 import numpy as np
 import pytest
-from caller import Caller
 
 import ofipy
+from tests.verbs import caller
+from tests.verbs.caller import Caller
 
 TIMEOUT = 60
 LONG = 300_000
