@@ -331,6 +331,8 @@ static void fill_rdm(struct ofp_info *info, const struct verbs_place *place)
         .segment_limit = OFP_SEGMENT_LIMIT,
         .cq_data_size = sizeof(uint64_t),
         .wait_fd = 1,
+        /* The proof was not tried over iWARP, whose devices have no datagrams. */
+        .peer_proof = has_datagrams(place->port) ? OFP_PROOF_KEY : OFP_PROOF_NONE,
     };
 }
 

@@ -47,12 +47,13 @@ static void warn_of_plain_packets(void)
     if (!atomic_flag_test_and_set(&warned))
         verbs_core->log(OFP_LOG_WARNING, VERBS_NAME,
                         "peers prove the key when they connect, but RDMA packets are neither encrypted nor signed: see "
-                        "the page on authentication");
+                        "the page on security");
 }
 
 static void path_connected(struct verbs_path *path)
 {
-    if (path->rdm->challenges)
+    path->base->proven = path->rdm->challenges != NULL;
+    if (path->base->proven)
         warn_of_plain_packets();
     free(path->facts);
     path->facts = NULL;
