@@ -40,12 +40,13 @@ guest() { # tests that need another kernel, in a virtual machine, all in one boo
 set -e
 python3 -P -m pytest tests/network/test_netem.py -p no:cacheprovider --junit-xml="$work/guest/netem.xml" --durations=5
 [ "$profile" != quick ] || tests/verbs/soft-roce python3 -P -m pytest tests/verbs/test_datagram.py tests/verbs/test_connected.py \
+    tests/verbs/test_keys.py \
     tests/verbs/test_pingpong.py tests/conformance/test_untagged.py tests/conformance/test_datagrams.py --provider verbs \
     -k 'not told_of_the_device' -p no:cacheprovider --junit-xml="$work/guest/verbs.xml" --durations=5
 COMMANDS
     in_guest --timeout 1200 --modules "$rdma_modules" --share "$work/guest" -- sh "$work/guest/tests"
     python3 .ci/check_junit.py --least 7 "$work/guest/netem.xml"
-    [ "$profile" != quick ] || python3 .ci/check_junit.py --name "Soft-RoCE" --least 40 "$work/guest/verbs.xml"
+    [ "$profile" != quick ] || python3 .ci/check_junit.py --name "Soft-RoCE" --least 55 "$work/guest/verbs.xml"
 }
 
 rdma_guest() { # NAME SECONDS COMMAND…: pytest over Soft-RoCE
@@ -82,6 +83,7 @@ guest_rdma() { # behind `guest`; emulated, a test takes seconds: the suite in se
 guest_rdma_sanitized() {
     python3 -m tests.asan
     rdma_guest sanitized 900 python3 -m tests.asan --built -m pytest tests/verbs/test_datagram.py tests/verbs/test_connected.py \
+    tests/verbs/test_keys.py \
         tests/verbs/test_events.py tests/conformance/test_untagged.py tests/conformance/test_datagrams.py --provider verbs
     [ ! -d "$work/guest" ] || python3 .ci/check_junit.py --least 40 "$work/guest/sanitized.xml"
 }
