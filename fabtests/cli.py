@@ -247,6 +247,7 @@ def ubertest(file: Path, **options: Any) -> None:
     help="Operation: messages or writes.",
 )
 @click.option("-T", "timing", is_flag=True, help="Print times of every repetition.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of lines.")
 def multinode(**options: Any) -> None:
     """Exchange messages or writes among several processes in a pattern, and check the data."""
     from fabtests.suite.multinode import multinode as run_job

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``fabtests multinode``: patterns of messages or writes among N processes of a job."""
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from time import perf_counter_ns
 
@@ -11,6 +13,7 @@ import ofipy
 from fabtests.base.jobs import start_job
 from fabtests.base.pattern import pattern
 from fabtests.base.program import Failed, NotRun
+from ofipy.cli.support import print_json
 
 __all__ = ["PATTERNS", "multinode"]
 
@@ -58,6 +61,8 @@ class Node:
         self.incoming = np.zeros((job.size, size), np.uint8)
         self.outgoing = pattern(size).copy()
         self.outgoing[0] = job.rank
+        self.ways: Counter[str] = Counter()
+        """Transfers that this process began, by the provider that carried them."""
         self.remotes: list[ofipy.RemoteRegion] = []
         if writes:
             region = self.endpoint.register(self.incoming, access="local|remote_write")
@@ -96,6 +101,12 @@ class Node:
         self._check(sources)
         return spent
 
+    def count_ways(self, pairs: list[tuple[int, int]]) -> None:
+        """Count by which provider each transfer of this process went. Its time is no transfer's."""
+        self.ways.update(
+            self.endpoint.way(self.peers[target]) for source, target in pairs if source == self.job.rank
+        )
+
     def _check(self, sources: list[int]) -> None:
         expected = pattern(self.size).copy()
         for source in sources:
@@ -113,6 +124,7 @@ def multinode(
     size: int,
     kind: str,
     timing: bool,
+    as_json: bool,
 ) -> None:
     """Run the patterns in a job, which is started here unless this process is in one already."""
     caps = _caps(writes=kind == "rma")
@@ -124,23 +136,58 @@ def multinode(
         start_job(number)
         return
     node = Node(job, provider=provider, size=size, writes=kind == "rma")
+    say = click.echo if job.rank == 0 and not as_json else _keep_silent
+    rows = []
     for name in patterns or tuple(PATTERNS):
         pairs = list(PATTERNS[name](job.size))
-        if job.rank == 0:
-            click.echo(
-                f"pattern {name}, {kind}, {job.size} processes, {len(pairs)} transfers of {size} bytes"
-            )
-        if timing and job.rank == 0:
-            click.echo("Iteration  Min Send (ns)  Max Send (ns)  Pattern Time(ns)  Average Send(ns)")
-        for iteration in range(iterations):
-            begin = perf_counter_ns()
-            spent = node.run(pairs)
-            whole = perf_counter_ns() - begin
-            if timing:
-                times = [int.from_bytes(each, "little") for each in job.exchange(spent.to_bytes(8, "little"))]
-                if job.rank == 0:
-                    mean = sum(times) // len(times)
-                    click.echo(f"{iteration:>9}  {min(times):>13}  {max(times):>13}  {whole:>16}  {mean:>16}")
-    job.barrier(timeout=LIMIT)
-    if job.rank == 0:
-        click.echo("GOOD: every message came")
+        say(f"pattern {name}, {kind}, {job.size} processes, {len(pairs)} transfers of {size} bytes")
+        times = _repeat(node, pairs, iterations)
+        if timing:
+            say("Iteration  Min Send (ns)  Max Send (ns)  Pattern Time(ns)  Average Send(ns)")
+            for iteration, row in enumerate(times):
+                least, most, whole, mean = row.values()
+                say(f"{iteration:>9}  {least:>13}  {most:>13}  {whole:>16}  {mean:>16}")
+        rows.append({"pattern": name, "transfers": len(pairs), "repetitions": times})
+    told = job.exchange(json.dumps(node.ways).encode(), timeout=LIMIT)
+    ways = sum((Counter(json.loads(each)) for each in told), Counter[str]())
+    say("GOOD: every message came")
+    if job.rank == 0 and as_json:
+        print_json(
+            {
+                "version": 1,
+                "program": "multinode",
+                "provider": node.endpoint.provider,
+                "processes": job.size,
+                "kind": kind,
+                "bytes": size,
+                "iterations": iterations,
+                "transfers": ways.total(),
+                "ways": dict(ways),
+                "patterns": rows,
+                "ofipy": ofipy.__version__,
+            }
+        )
+
+
+def _repeat(node: Node, pairs: list[tuple[int, int]], iterations: int) -> list[dict[str, int]]:
+    """Run one pattern several times; the nanoseconds of each repetition, over all processes."""
+    times = []
+    for _ in range(iterations):
+        begin = perf_counter_ns()
+        spent = node.run(pairs)
+        whole = perf_counter_ns() - begin
+        node.count_ways(pairs)
+        sends = [int.from_bytes(each, "little") for each in node.job.exchange(spent.to_bytes(8, "little"))]
+        times.append(
+            {
+                "min_send_ns": min(sends),
+                "max_send_ns": max(sends),
+                "pattern_ns": whole,
+                "average_send_ns": sum(sends) // len(sends),
+            }
+        )
+    return times
+
+
+def _keep_silent(line: str) -> None:
+    """Print nothing: another rank prints, or the document says it."""

@@ -83,3 +83,15 @@ def test_an_interruption_ends_what_runs() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_all(["getinfo_test", "flood -T 40"], "shm", hosts=Hosts(), limit=60, jobs=2, tell=interrupt)
     assert time.monotonic() - begin < 20
+
+
+def test_multinode_counts_the_transfers_of_each_way() -> None:
+    options = ["-n", "3", "-p", "link", "-x", "ring", "-x", "gather", "-I", "4", "--json"]
+    # The launcher says whose line it is.
+    printed = "\n".join(line.removeprefix("[0] ") for line in fabtests("multinode", *options).splitlines())
+    told = json.loads(printed)
+    assert (told["provider"], told["processes"], told["kind"], told["bytes"]) == ("link", 3, "msg", 1024)
+    assert [(row["pattern"], row["transfers"]) for row in told["patterns"]] == [("ring", 3), ("gather", 3)]
+    assert [len(row["repetitions"]) for row in told["patterns"]] == [4, 4]
+    assert told["transfers"] == 24
+    assert told["ways"] == {"shm": 24}
