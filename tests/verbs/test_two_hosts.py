@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+
+from pair_of_guests import boot
+
 SECONDS = 240
-MODULES = "crc32_generic,rdma_rxe,rdma_ucm,xt_tcpudp"
 
 pytestmark = pytest.mark.skipif(not os.environ.get("OFIPY_TWO_GUESTS"), reason="OFIPY_TWO_GUESTS is not set")
 
@@ -24,35 +26,13 @@ def _device() -> None:
     """The devices are in the guests."""
 
 
-def boot(folder: Path, name: str, address: str, *ends: str) -> subprocess.Popen[str]:
-    wire = [str(folder / end) for end in ends]
-    guest = [
-        "--timeout",
-        str(SECONDS),
-        "--memory",
-        "1500",
-        "--cpus",
-        "1",
-        "--modules",
-        MODULES,
-        "--wire",
-        *wire,
-    ]
-    settings = ["OFIPY_VERBS_ACK_TIMEOUT=14", "OFIPY_VERBS_RETRY_COUNT=6"]
-    roce = ["env", "ROCE_INTERFACE=eth0", f"ROCE_ADDRESS={address}", *settings]
-    program = ["tests/verbs/soft-roce", "python", "-P", "tests/verbs/host.py", str(folder), name]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.guest", *guest, "--share", str(folder), "--", *roce, *program],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONSAFEPATH": ""},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], subprocess.Popen[str]]]:
-    both = boot(tmp_path, "here", "203.0.113.1", "a", "b"), boot(tmp_path, "there", "203.0.113.2", "b", "a")
+    program = ["python", "-P", "tests/verbs/host.py", str(tmp_path)]
+    here, there = (
+        boot(tmp_path, name, [*program, name], seconds=SECONDS, memory=1500) for name in ("here", "there")
+    )
+    both = here, there
     yield both
     for guest in both:
         guest.terminate()
