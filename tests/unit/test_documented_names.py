@@ -421,6 +421,7 @@ FOREIGN: set[tuple[str, str]] = {
     ("docs/how-to/write-a-provider.md", "OFIPY_FAKE_EAGER_SIZE"),
     # Of the tests themselves.
     ("docs/how-to/rdma-without-hardware.md", "OFIPY_TWO_GUESTS"),
+    ("docs/how-to/rdma-without-hardware.md", "OFIPY_LOST_PEERS"),
     ("docs/how-to/rdma-without-hardware.md", "--wire"),
     *(("docs/how-to/work-on-ofipy.md", option) for option in ("--starts", "--scenario", "--way")),
     *(
