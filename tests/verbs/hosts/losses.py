@@ -77,6 +77,7 @@ def test_buffers_of_lost_peers_come_back(there: OtherHost) -> None:
 
 def lose_peers(ep: ofipy.Endpoint, there: OtherHost) -> None:
     """Meet the peers, and lose them when half of their second messages have come by half."""
+    began = time.monotonic()
     program = [*PYTHON, str(ROOT / "tests/verbs/hosts/losers.py"), str(ep.address), str(AT_ONCE)]
     with there.running(*program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as losers:
         assert losers.stdin is not None
@@ -91,5 +92,6 @@ def lose_peers(ep: ofipy.Endpoint, there: OtherHost) -> None:
             losers.stdin.write("die\n")
             assert losers.stdout.readline() == "-9\n"
             wait_until("they are lost", lambda least=lost: ep.stats().peers_lost >= least)
+            print(f"{lost} lost after {time.monotonic() - began:.1f} s", flush=True)
         # It ends with its input.
         losers.stdin.close()
