@@ -109,7 +109,8 @@ two_hosts() { # each a guest
     # Jobs log in from one guest to the other.
     [ -x /usr/sbin/sshd ] || apt_install openssh-server
     command -v ssh >/dev/null || apt_install openssh-client
-    OFIPY_TWO_GUESTS=1 OFIPY_LOST_PEERS=10000 pytest tests/verbs/test_two_hosts.py tests/verbs/test_two_hosts_jobs.py \
+    # Soft-RoCE keeps a receive buffer of each half-arrived message, and there are 1,024: docs/explanation/verbs.md.
+    OFIPY_TWO_GUESTS=1 OFIPY_LOST_PEERS=600 pytest tests/verbs/test_two_hosts.py tests/verbs/test_two_hosts_jobs.py \
         --junit-xml="$work/hosts.xml" --durations=0
     python3 .ci/check_junit.py --name "two hosts" --least 4 "$work/hosts.xml"
 }
