@@ -42,7 +42,7 @@ static void start_lane(struct link_lane *lane)
     }
     lane->base.index = lane->outer->index;
     lane->base.proven = false;
-    lane->base.cipher = NULL;
+    lane->base.cipher = 0;
     lane->base.state = OFP_PEER_CONNECTING;
 }
 
@@ -241,7 +241,7 @@ const struct link_lane *link_lane_choose(const struct ofp_peer *outer)
     return NULL;
 }
 
-void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, const char **cipher)
+void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, uint16_t *cipher)
 {
     const struct link_lane *chosen = link_peer_of(outer)->chosen;
 
@@ -254,7 +254,7 @@ void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, const
         if (lane->state != OFP_PEER_UP)
             continue;
         *proven &= lane->proven;
-        *cipher = lane->cipher ? *cipher : NULL;
+        *cipher = lane->cipher ? *cipher : 0;
     }
 }
 

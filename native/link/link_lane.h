@@ -27,7 +27,7 @@ void link_lanes_disconnect(struct ofp_peer *outer);
 const struct link_lane *link_lane_choose(const struct ofp_peer *outer);
 
 /* Combine the lanes over which messages travel in either direction. The outer peer is UP. */
-void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, const char **cipher);
+void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, uint16_t *cipher);
 
 /* Services that inner endpoints call; as the members of struct ofp_services. */
 void link_lane_connection_begun(struct ofp_peer *inner);

@@ -67,6 +67,24 @@ static const struct ofpi_peer *find_queried_peer(struct ofpi_endpoint *endpoint,
     return ofpi_peer_get(endpoint, index, error);
 }
 
+/* The name of a cipher suite of TLS 1.3 (RFC 8446, B.4). Another suite is named by its number. */
+static void write_cipher_name(uint16_t cipher, char *name, size_t size)
+{
+    static const struct {
+        uint16_t cipher;
+        const char *name;
+    } suites[] = {{0x1301, "TLS_AES_128_GCM_SHA256"},
+                  {0x1302, "TLS_AES_256_GCM_SHA384"},
+                  {0x1303, "TLS_CHACHA20_POLY1305_SHA256"}};
+
+    name[0] = 0;
+    if (cipher)
+        snprintf(name, size, "0x%04x", cipher);
+    for (size_t i = 0; i < sizeof(suites) / sizeof(suites[0]); i++)
+        if (suites[i].cipher == cipher)
+            snprintf(name, size, "%s", suites[i].name);
+}
+
 int ofp_peer_security(struct ofp_endpoint *handle, uint32_t index, struct ofp_security *security)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
@@ -80,13 +98,13 @@ int ofp_peer_security(struct ofp_endpoint *handle, uint32_t index, struct ofp_se
     peer = find_queried_peer(endpoint, index, &result);
     if (peer && peer->base.state == OFP_PEER_UP) {
         bool proven = peer->base.proven;
-        const char *cipher = peer->base.cipher;
+        uint16_t cipher = peer->base.cipher;
 
         if (is_link(endpoint->domain))
             link_lanes_query_security(&peer->base, &proven, &cipher);
         security->proven = proven;
-        security->encrypted = cipher != NULL;
-        snprintf(security->cipher, sizeof(security->cipher), "%s", cipher ? cipher : "");
+        security->encrypted = cipher != 0;
+        write_cipher_name(cipher, security->cipher, sizeof(security->cipher));
     }
     ofpi_domain_leave(endpoint->domain);
     return result;

@@ -423,6 +423,8 @@ FOREIGN: set[tuple[str, str]] = {
     ("docs/how-to/rdma-without-hardware.md", "OFIPY_TWO_GUESTS"),
     ("docs/how-to/rdma-without-hardware.md", "OFIPY_LOST_PEERS"),
     ("docs/how-to/rdma-without-hardware.md", "--wire"),
+    # What the bytes of a proof begin with, and what its key is derived with.
+    ("docs/explanation/verbs.md", "ofipy verbs"),
     *(("docs/how-to/work-on-ofipy.md", option) for option in ("--starts", "--scenario", "--way")),
     *(
         ("docs/how-to/work-on-ofipy.md", f"OFIPY_{name}")

@@ -121,8 +121,8 @@ struct ofp_peer {
      * Properties of the connection. The provider sets them before it calls peer_up. The core clears them when a new
      * attempt to connect begins, and reports them only while the state is UP (ofp_peer_security).
      */
-    bool proven;        /* the peer has given the proof that info->peer_proof names */
-    const char *cipher; /* name of the cipher that encrypts the connection, a static string; NULL: not encrypted */
+    bool proven;     /* the peer has given the proof that info->peer_proof names */
+    uint16_t cipher; /* IANA's number of the TLS cipher suite that encrypts the connection; 0: not encrypted */
 };
 
 /* The most providers that endpoints of one application's domain may use together. */

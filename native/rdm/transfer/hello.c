@@ -106,16 +106,15 @@ static bool is_answer_of_peer(const struct ofpi_rdm_endpoint *endpoint, bool is_
 }
 
 bool ofpi_rdm_first_hello_is_of_peer(struct ofpi_path *base, const uint8_t *bytes, size_t length, char *text,
-                                   size_t text_size)
+                                     size_t text_size)
 {
     const struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_path_of(base)->endpoint;
     struct ofp_peer *peer = base->peer;
     struct ofpi_rdm_hello hello;
 
     return peer && ofpi_rdm_hello_decode(bytes, length, &hello, text, text_size) &&
-           is_answer_of_peer(endpoint,
-                             ofpi_rdm_compare_to_own(endpoint, peer->address, peer->address_length) == 0, &hello,
-                             text, text_size) &&
+           is_answer_of_peer(endpoint, ofpi_rdm_compare_to_own(endpoint, peer->address, peer->address_length) == 0,
+                             &hello, text, text_size) &&
            ofp_peer_identity_check(peer, hello.identity, text, text_size) == 0;
 }
 

@@ -11,7 +11,7 @@ void ofpi_rdm_hello_write(const struct ofpi_rdm_path *path, uint8_t bytes[OFPI_R
 size_t ofpi_rdm_first_hello_write(struct ofpi_channel *channel, uint8_t bytes[OFPI_HELLO_MAX]);
 /* Check a hello of the peer that has proved nothing yet. False, with a text: connect no further. */
 bool ofpi_rdm_first_hello_is_of_peer(struct ofpi_path *path, const uint8_t *bytes, size_t length, char *text,
-                                   size_t text_size);
+                                     size_t text_size);
 /* Store the limits, credits and incarnation of the peer's hello in the path. */
 void ofpi_rdm_hello_store(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello);
 /* Decode and check the hello of a request or of an answer. False, with a text: reject the peer. */

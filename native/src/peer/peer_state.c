@@ -108,7 +108,7 @@ void ofpi_peer_mark_connecting(struct ofp_peer *base)
         base->incarnation = 0;
     }
     base->proven = false;
-    base->cipher = NULL;
+    base->cipher = 0;
     ofpi_timers_stop(&ofpi_endpoint_of_peer(base)->domain->timers, &peer->again);
     set_peer_state(peer, OFP_PEER_CONNECTING, 0);
 }

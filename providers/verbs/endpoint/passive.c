@@ -45,7 +45,8 @@ static int report_request(struct verbs_passive *passive, const struct verbs_even
     event->id->context = &request->listener;
     verbs_id_get_peer_address(event->id, &address);
     result = verbs_core->connection_requested(passive->base, (uint64_t)(uintptr_t)request, &address,
-                                              tcp_address_get_length(&address), event->data, verbs_event_get_private_length(event));
+                                              tcp_address_get_length(&address), event->data,
+                                              verbs_event_get_private_length(event));
     if (result)
         free(request);
     return result;

@@ -42,9 +42,9 @@ int verbs_path_pair_connect(struct verbs_path *path)
 /* Once for each process. */
 static void warn_of_plain_packets(void)
 {
-    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    static _Atomic bool warned;
 
-    if (!atomic_flag_test_and_set(&warned))
+    if (!atomic_exchange_explicit(&warned, true, memory_order_relaxed))
         verbs_core->log(OFP_LOG_WARNING, VERBS_NAME,
                         "peers prove the key when they connect, but RDMA packets are neither encrypted nor signed: see "
                         "the page on security");
