@@ -105,18 +105,21 @@ def post_trecv(scene: Scene) -> Rounds:
                 lambda: scene.a.post_trecv(region[slot * SIZE : (slot + 1) * SIZE], tag=TAG, context=slot)  # noqa: B023
             )
             (perhaps if posted is INTERRUPTED else surely).add(slot)
-        # Nobody holds these receives, so one whose post was interrupted is there or not, and the program asks.
-        posted_now = {slot for slot in perhaps if scene.storm.until_done(lambda: scene.a.cancel(slot))}  # noqa: B023
+        # Nobody holds these receives, so one whose post was interrupted is there or not. A cancel tells that by the
+        # completion that it causes: what it returns is lost if it is interrupted in its turn.
+        cancelled = {slot for slot in perhaps if scene.storm.until_done(lambda: scene.a.cancel(slot))}  # noqa: B023
+        batch = scene.a.cq.batch(8)
+        posted_now = {int(row["context"]) for row in batch.read() if row["error"]}
+        assert cancelled <= posted_now <= perhaps
         numbers = [next(scene.numbers) for _ in surely]
         arriving = [send(scene, number, SIZE) for number in numbers]
-        came: dict[int, int] = {}
-        batch = scene.a.cq.batch(8)
-        while len(came) < len(surely) + len(posted_now):
+        came: set[int] = set()
+        while len(came) < len(surely):
             for row in batch.wait(timeout=PATIENCE):
-                slot = int(row["context"])
-                assert slot not in came
-                came[slot] = int(row["error"])
-        assert {slot for slot, error in came.items() if error} == posted_now
+                assert not row["error"]
+                assert int(row["context"]) not in came
+                came.add(int(row["context"]))
+        assert came == surely
         assert [number_of(memory[slot * SIZE : (slot + 1) * SIZE]) for slot in sorted(surely)] == numbers
         ofipy.wait_all(arriving, timeout=PATIENCE)
         yield

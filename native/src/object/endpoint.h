@@ -47,7 +47,6 @@ struct ofpi_endpoint {
     struct ofp_list sourceless;        /* pending receives from any source, if the transport matches */
     uint64_t last_receive;             /* sequence number of the last receive that was passed to the transport */
     struct ofpi_bounce *spare_bounces; /* bounce.c */
-    uint32_t spare_bounce_count;
     uint64_t tx_flags, rx_flags, tx_size;
     uint64_t in_flight; /* pending operations, backlog included */
     uint64_t backlog_count;
@@ -65,6 +64,7 @@ struct ofpi_endpoint {
     bool batched;              /* the last post had OFP_MORE */
     bool work_is_stuck;        /* due work waits for space in the transmit queue; valid within ofpi_works_start */
     bool counted;              /* one of `counters` is not NULL; counter.c */
+    uint32_t spare_bounce_count;
     struct ofp_counter *counters[OFP_COUNTER_CLASSES];
     struct ofp_eq *eq;                  /* may be NULL */
     struct ofpi_connection *connection; /* type MSG, owned; NULL otherwise */
