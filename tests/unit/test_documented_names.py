@@ -420,11 +420,11 @@ FOREIGN: set[tuple[str, str]] = {
     # Of the tests' own provider, which need not be installed.
     ("docs/how-to/write-a-provider.md", "OFIPY_FAKE_EAGER_SIZE"),
     # Of the tests themselves.
-    ("docs/how-to/rdma-without-hardware.md", "OFIPY_TWO_GUESTS"),
-    ("docs/how-to/rdma-without-hardware.md", "OFIPY_LOST_PEERS"),
-    ("docs/how-to/rdma-without-hardware.md", "--wire"),
-    # What the bytes of a proof begin with, and what its key is derived with.
-    ("docs/explanation/verbs.md", "ofipy verbs"),
+    *(
+        ("docs/how-to/rdma-without-hardware.md", name)
+        for name in ("OFIPY_TWO_GUESTS", "OFIPY_LOST_PEERS", "--wire")
+    ),
+    ("docs/explanation/verbs.md", "ofipy verbs"),  # what the bytes of a proof begin with
     *(("docs/how-to/work-on-ofipy.md", option) for option in ("--starts", "--scenario", "--way")),
     *(
         ("docs/how-to/work-on-ofipy.md", f"OFIPY_{name}")
