@@ -407,6 +407,7 @@ SEAMS = "docs/explanation/seams.md"
 LIBFABRIC = "docs/reference/libfabric.md"
 LAYERS = "docs/explanation/layers.md"
 RDM = "docs/explanation/rdm.md"
+GUESTS = "docs/how-to/rdma-without-hardware.md"
 
 FOREIGN: set[tuple[str, str]] = {
     # Entries of a provider's tables in C.
@@ -420,10 +421,7 @@ FOREIGN: set[tuple[str, str]] = {
     # Of the tests' own provider, which need not be installed.
     ("docs/how-to/write-a-provider.md", "OFIPY_FAKE_EAGER_SIZE"),
     # Of the tests themselves.
-    *(
-        ("docs/how-to/rdma-without-hardware.md", name)
-        for name in ("OFIPY_TWO_GUESTS", "OFIPY_LOST_PEERS", "--wire")
-    ),
+    *((GUESTS, name) for name in ("OFIPY_TWO_GUESTS", "OFIPY_LOST_PEERS", "--wire")),
     ("docs/explanation/verbs.md", "ofipy verbs"),  # what the bytes of a proof begin with
     *(("docs/how-to/work-on-ofipy.md", option) for option in ("--starts", "--scenario", "--way")),
     *(
