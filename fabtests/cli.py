@@ -83,6 +83,13 @@ def fabtests() -> None:
 @click.option(
     "--bytes", "sizes", metavar="NUMBER[,NUMBER]", help="Only rows of these sizes (depths in match-depth)."
 )
+@click.option(
+    "--ranks",
+    type=click.IntRange(min=2, max=1024),
+    default=2,
+    show_default=True,
+    help="Members of a group in the case collectives.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @click.option("--html", type=FILE, metavar="FILE", help="Write a report: one page without other files.")
 @click.option("--figures", type=FOLDER, metavar="FOLDER", help="Write charts as PNG and SVG.")
@@ -108,6 +115,7 @@ def compare(
     repeat: int,
     modes: str | None,
     sizes: str | None,
+    ranks: int,
     as_json: bool,
     html: Path | None,
     figures: Path | None,
@@ -127,6 +135,7 @@ def compare(
         rounds=rounds,
         modes=modes,
         sizes=sizes,
+        ranks=ranks,
         quick=quick,
         as_json=as_json,
         output=output,
@@ -251,6 +260,40 @@ def ubertest(file: Path, **options: Any) -> None:
 def multinode(**options: Any) -> None:
     """Exchange messages or writes among several processes in a pattern, and check the data."""
     from fabtests.suite.multinode import multinode as run_job
+
+    run_job(**options)
+
+
+@fabtests.command("multinode_coll")
+@click.option("-n", "number", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
+@click.option("-p", "--provider", metavar="NAME", help="Provider; default: as configured.")
+@click.option(
+    "-x",
+    "tests",
+    type=click.Choice(
+        [
+            *("join", "barrier", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather"),
+            *("alltoall", "reduce_scatter", "scan", "exscan"),
+        ]
+    ),
+    multiple=True,
+    help="Test; default: all of them.",
+)
+@click.option(
+    "-I", "--iterations", type=click.IntRange(min=1), default=10, show_default=True, help="Repetitions."
+)
+@click.option(
+    "-S",
+    "--size",
+    type=click.IntRange(min=1),
+    default=1024,
+    show_default=True,
+    help="Bytes that a process contributes, rounded down to numbers of 8 bytes, at least one.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of lines.")
+def multinode_coll(**options: Any) -> None:
+    """Run every collective among several processes, and check the results."""
+    from fabtests.suite.multinode_coll import multinode_coll as run_job
 
     run_job(**options)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from cffi import FFI
 
 INCLUDE = Path(__file__).resolve().parent / "include" / "ofipy"
-CORE = ("types.h", "ofp.h", "request.h", "connect.h", "ways.h")
+CORE = ("types.h", "statistics.h", "ofp.h", "request.h", "connect.h", "ways.h", "collective.h")
 
 
 def declarations(header: str) -> str:

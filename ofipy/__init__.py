@@ -26,10 +26,13 @@ from ofipy._base.errors import (
     Busy,
     Canceled,
     Closed,
+    CollectiveMismatch,
     ConfigError,
     ConnectionRefused,
     FabricError,
     ForkedError,
+    GroupBroken,
+    IncompatiblePeer,
     InvalidArgument,
     MessageTooLong,
     MissingKeyFile,
@@ -46,11 +49,13 @@ from ofipy._base.errors import (
     Truncated,
     UnknownPeer,
     Unreachable,
+    WorkerLost,
 )
 from ofipy._base.flags import (
     Access,
     Cap,
     Completed,
+    Encryption,
     EndpointType,
     Flag,
     Op,
@@ -70,18 +75,20 @@ from ofipy._discovery.address import Address
 from ofipy._discovery.av import AddressVector, Peer
 from ofipy._discovery.hooks import Hook
 from ofipy._discovery.info import AddressFormat, Explanation, Info, getinfo
-from ofipy._discovery.providers import Provider
+from ofipy._discovery.providers import PROVIDER_ABI, Provider
 from ofipy._memory.records import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
 from ofipy._memory.region import Region
 from ofipy._memory.remote import RemoteRegion
 from ofipy._objects.endpoint import Endpoint, EndpointAlias
 from ofipy._objects.fabric import Domain, Fabric
+from ofipy._objects.group import Group
 from ofipy._objects.open import listen, open
 from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
 from ofipy._objects.profile import ProfileRow
 from ofipy._objects.receive_context import ReceiveContext
 from ofipy._objects.security import Security
 from ofipy._objects.statistics import EndpointStatistics
+from ofipy._operations.collective_start import CollectiveRequest
 from ofipy._operations.connection import Connection
 from ofipy._operations.multi_receive import MessageView, MultiReceive
 from ofipy._operations.objects import ObjectRequest, Serializer
@@ -89,12 +96,14 @@ from ofipy._operations.objects import ObjectRequest, Serializer
 if TYPE_CHECKING:
     from ofipy import measure
     from ofipy._completion.selector import Selector, loop
+    from ofipy.executor import Executor
     from ofipy.jobs.job import Job
     from ofipy.jobs.join import job
 
 __all__ = [
     "COMPLETION_DTYPE",
     "OPERATION_DTYPE",
+    "PROVIDER_ABI",
     "RECORD_VERSION",
     "SEGMENT_DTYPE",
     "Access",
@@ -110,6 +119,8 @@ __all__ = [
     "Canceled",
     "Cap",
     "Closed",
+    "CollectiveMismatch",
+    "CollectiveRequest",
     "Completed",
     "CompletionBatch",
     "CompletionQueue",
@@ -121,6 +132,7 @@ __all__ = [
     "Datatype",
     "DeferredWork",
     "Domain",
+    "Encryption",
     "Endpoint",
     "EndpointAlias",
     "EndpointStatistics",
@@ -128,12 +140,16 @@ __all__ = [
     "Event",
     "EventKind",
     "EventQueue",
+    "Executor",
     "Explanation",
     "Fabric",
     "FabricError",
     "Flag",
     "ForkedError",
+    "Group",
+    "GroupBroken",
     "Hook",
+    "IncompatiblePeer",
     "Info",
     "InvalidArgument",
     "Job",
@@ -175,6 +191,7 @@ __all__ = [
     "Truncated",
     "UnknownPeer",
     "Unreachable",
+    "WorkerLost",
     "__version__",
     "get_include",
     "getinfo",
@@ -224,6 +241,11 @@ def __getattr__(name: str) -> Any:
 
         Job.__module__ = __name__
         return Job
+    if name == "Executor":
+        from ofipy.executor import Executor
+
+        Executor.__module__ = __name__
+        return Executor
     if name in ("loop", "Selector"):
         from ofipy._completion import selector
 

@@ -40,6 +40,8 @@ class _Library:
     OFP_ATOMIC_READ: int
     OFP_ATOMIC_SUM: int
     OFP_ATOMIC_WRITE: int
+    OFP_BFLOAT16: int
+    OFP_BOUND: int
     OFP_BYTES_MAX: int
     OFP_CAP_ANY_INJECT: int
     OFP_CAP_ATOMIC: int
@@ -61,6 +63,22 @@ class _Library:
     OFP_CAP_TRIGGER: int
     OFP_CIPHER_MAX: int
     OFP_CLAIM: int
+    OFP_COLLECTIVE_AGREEMENT: int
+    OFP_COLLECTIVE_ALLGATHER: int
+    OFP_COLLECTIVE_ALLREDUCE: int
+    OFP_COLLECTIVE_ALLTOALL: int
+    OFP_COLLECTIVE_AWAITED_MAX: int
+    OFP_COLLECTIVE_BARRIER: int
+    OFP_COLLECTIVE_BROADCAST: int
+    OFP_COLLECTIVE_EXSCAN: int
+    OFP_COLLECTIVE_FLAGS: int
+    OFP_COLLECTIVE_GATHER: int
+    OFP_COLLECTIVE_REDUCE: int
+    OFP_COLLECTIVE_REDUCE_SCATTER: int
+    OFP_COLLECTIVE_SCAN: int
+    OFP_COLLECTIVE_SCATTER: int
+    OFP_COLLECTIVE_SIZED: int
+    OFP_COLLECTIVE_VECTOR: int
     OFP_COMPARE_ATOMIC: int
     OFP_COMPLETED_ATOMIC: int
     OFP_COMPLETED_CLAIM: int
@@ -94,6 +112,10 @@ class _Library:
     OFP_EADDRNOTAVAIL: int
     OFP_EEXHAUSTED: int
     OFP_EFORKED: int
+    OFP_EMISMATCH: int
+    OFP_ENCRYPTION_HOST: int
+    OFP_ENCRYPTION_NONE: int
+    OFP_ENCRYPTION_TLS: int
     OFP_ENOKEY: int
     OFP_ENOREGION: int
     OFP_ENORX: int
@@ -122,6 +144,17 @@ class _Library:
     OFP_FLOAT: int
     OFP_FLOAT16: int
     OFP_FLOAT_COMPLEX: int
+    OFP_GROUP_ANY: int
+    OFP_GROUP_CAUSE_ABORT: int
+    OFP_GROUP_CAUSE_ERROR: int
+    OFP_GROUP_CAUSE_EXPELLED: int
+    OFP_GROUP_CAUSE_MINORITY: int
+    OFP_GROUP_DEAD: int
+    OFP_GROUP_LIMIT: int
+    OFP_GROUP_LOST_MAX: int
+    OFP_GROUP_ONE_HOST: int
+    OFP_GROUP_REASON_MAX: int
+    OFP_GROUP_WANTED: int
     OFP_HOLD: int
     OFP_IDENTITY_SIZE: int
     OFP_INJECT: int
@@ -131,6 +164,7 @@ class _Library:
     OFP_INT8: int
     OFP_INTERNAL_RECV: int
     OFP_INTERNAL_SEND: int
+    OFP_LAYOUT: int
     OFP_MATCH_COMPLETE: int
     OFP_MIN_MULTI_RECV: int
     OFP_MORE: int
@@ -153,6 +187,9 @@ class _Library:
     OFP_PROOF_KEY: int
     OFP_PROOF_NONE: int
     OFP_PROOF_USER: int
+    OFP_PROVIDER_ABI: int
+    OFP_PROVIDER_ABI_MINOR: int
+    OFP_RANK_MAX: int
     OFP_READ: int
     OFP_REASON: int
     OFP_RECORD_VERSION: int
@@ -169,6 +206,7 @@ class _Library:
     OFP_TEXT_MAX: int
     OFP_THREAD_DOMAIN: int
     OFP_THREAD_SAFE: int
+    OFP_TRAFFIC_CLASS: int
     OFP_TRANSMIT_COMPLETE: int
     OFP_TRECV: int
     OFP_TSEND: int
@@ -194,6 +232,10 @@ class _Library:
     def ofp_av_remove(self, _0: Any, _1: int, /) -> int: ...
     def ofp_av_retire(self, _0: Any, /) -> int: ...
     def ofp_cancel(self, _0: Any, _1: int, /) -> int: ...
+    def ofp_collective_prepare(self, _0: Any, _1: Any, /) -> int: ...
+    def ofp_collective_query(self, _0: int, _1: Any, /) -> int: ...
+    def ofp_collective_result_free(self, _0: Any, /) -> None: ...
+    def ofp_collective_start(self, _0: Any, _1: Any, _2: int, /) -> int: ...
     def ofp_connect(self, _0: Any, _1: Any, _2: int, _3: Any, _4: int, /) -> int: ...
     def ofp_connection_request(self, _0: Any, /) -> int: ...
     def ofp_connection_status(self, _0: Any, _1: Any, _2: Any, _3: Any, _4: int, /) -> int: ...
@@ -262,6 +304,14 @@ class _Library:
     def ofp_eq_wait(self, _0: Any, _1: Any, _2: Any, _3: int, _4: Any, /) -> int: ...
     def ofp_eq_write(self, _0: Any, _1: Any, _2: Any, /) -> int: ...
     def ofp_explained(self, /) -> int: ...
+    def ofp_flush_request(self, _0: Any, _1: int, /) -> int: ...
+    def ofp_group_abort(self, _0: Any, _1: Any, /) -> int: ...
+    def ofp_group_agree(self, _0: Any, _1: int, _2: int, _3: Any, /) -> int: ...
+    def ofp_group_close(self, _0: Any, /) -> None: ...
+    def ofp_group_free(self, _0: Any, /) -> None: ...
+    def ofp_group_join(self, _0: Any, _1: int, _2: int, _3: Any, _4: Any, _5: int, /) -> int: ...
+    def ofp_group_open(self, _0: Any, _1: int, _2: Any, _3: Any, /) -> int: ...
+    def ofp_group_query(self, _0: Any, _1: Any, /) -> int: ...
     def ofp_hook_count(self, /) -> int: ...
     def ofp_hook_get(self, _0: int, _1: Any, _2: Any, /) -> int: ...
     def ofp_hook_load(self, _0: Any, _1: Any, _2: int, /) -> int: ...
@@ -288,6 +338,7 @@ class _Library:
     def ofp_passive_requester(self, _0: Any, _1: int, _2: Any, _3: Any, /) -> int: ...
     def ofp_passive_retire(self, _0: Any, /) -> int: ...
     def ofp_peer_address(self, _0: Any, _1: Any, _2: Any, /) -> int: ...
+    def ofp_peer_incarnation(self, _0: Any, _1: int, /) -> int: ...
     def ofp_peer_is_up(self, _0: Any, _1: int, /) -> int: ...
     def ofp_peer_security(self, _0: Any, _1: int, _2: Any, /) -> int: ...
     def ofp_peer_way(self, _0: Any, _1: int, _2: Any, _3: int, /) -> int: ...
@@ -313,6 +364,8 @@ class _Library:
     def ofp_receive_context_close(self, _0: Any, /) -> int: ...
     def ofp_receive_context_open(self, _0: Any, _1: Any, _2: Any, /) -> int: ...
     def ofp_receive_context_retire(self, _0: Any, /) -> int: ...
+    def ofp_reduction_execute(self, _0: int, _1: int, _2: Any, _3: Any, _4: Any, _5: int, /) -> None: ...
+    def ofp_reduction_size(self, _0: int, _1: int, /) -> int: ...
     def ofp_region_allocate(self, _0: Any, _1: Any, _2: Any, _3: Any, _4: int, /) -> int: ...
     def ofp_region_close(self, _0: Any, _1: int, /) -> int: ...
     def ofp_region_own(self, _0: Any, _1: Any, _2: int, _3: Any, /) -> int: ...

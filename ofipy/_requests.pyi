@@ -33,6 +33,7 @@ class Waitable:
     _handle: int
     _op: int
     _peer: int
+    _incarnation: int
     _fetched: Any
     _over: bool
     _kept: bool
@@ -136,6 +137,38 @@ class Poster:
     ) -> Any: ...
     def start(
         self, endpoint: Any, type: type[Any], kind: int, record: Any, keep: Any, nanoseconds: int, /
+    ) -> Any: ...
+    def collective(
+        self,
+        endpoint: Any,
+        type: type[Any],
+        group: int,
+        call: int,
+        keep: Any,
+        nanoseconds: int | None,
+        /,
+    ) -> Any: ...
+    def agreement(
+        self, endpoint: Any, type: type[Any], group: int, flags: int, value: int, result: int, keep: Any, /
+    ) -> Any: ...
+    def plain_collective(
+        self,
+        type: type[Any],
+        group: Any,
+        endpoint: Any,
+        address: int,
+        name: str,
+        kind: int,
+        source: Any,
+        target: Any,
+        is_written: bool,
+        op: int,
+        root: int,
+        value: Any,
+        source_blocks: int,
+        target_blocks: int,
+        rank: int,
+        /,
     ) -> Any: ...
     def prepare(self, endpoint: Any, type: type[Any], record: Any, keep: Any, /) -> Any: ...
     def adopt(self, endpoint: Any, type: type[Any], handle: int, peer: int, /) -> Any: ...

@@ -44,8 +44,9 @@ PYTHON = {
     "Operations": ("_operations",),
     "Requests, queues and counters": ("_completion",),
     "Jobs": ("jobs",),
+    "Executor": ("executor",),
     "Dask": ("dask",),
-    "Measuring": ("measure.py",),
+    "Measuring": ("measure",),
 }
 C = {
     "The core": ("native/src", "native/address", "native/meet", "native/proof", "native/rdm"),

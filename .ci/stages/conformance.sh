@@ -10,6 +10,15 @@ fake_provider() {
     python3 .ci/check_junit.py --least 100 "${of_other_providers[@]}" "$work/fake.xml"
 }
 
+encrypted_tcp() { # every connection of the suite; an endpoint with this setting has no plain ones
+    local tests=(tests/conformance/test_{messages,rma,connection,large,asyncio,linger,gone_peers,security}.py)
+    [ "$profile" != full ] || tests=(tests/conformance)
+    ofipy key new "$work/encrypted.key"
+    OFIPY_AUTH_KEY_FILE=$work/encrypted.key OFIPY_ENCRYPTION=required \
+        pytest "${tests[@]}" --provider tcp --junit-xml="$work/encrypted.xml"
+    python3 .ci/check_junit.py --name "tcp, encrypted" --least 130 "$work/encrypted.xml"
+}
+
 over_link() { # neighbours; then hosts that share no memory, where a pair that does fails the run
     pytest tests/conformance --provider link --junit-xml="$work/link.xml"
     python3 .ci/check_junit.py --name "link, neighbours" --least 740 "$work/link.xml"

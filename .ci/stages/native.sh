@@ -46,7 +46,7 @@ FILE
     meson test -C "$root/build" --suite core --print-errorlogs --timeout-multiplier 20
     # The other two of shared memory's stop and kill processes, which the emulator does not carry out as a kernel does.
     meson test -C "$root/build" --print-errorlogs --timeout-multiplier 20 \
-        test_shm_address test_shm_endpoints test_shm_hostile test_shm_ring test_shm_sleep_model test_shm_visit_model
+        test_shm_address test_shm_endpoints test_shm_hostile test_shm_ring test_shm_ring_orders test_shm_sleep_model test_shm_visit_model
 }
 
 fuzz() { # for some seconds all targets together

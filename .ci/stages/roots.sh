@@ -38,7 +38,7 @@ debian_mirror() { # which this machine uses; nothing on another system, whose mi
     apt-get --print-uris update | sed -n "s|^'\(.*\)/dists/$VERSION_CODENAME/InRelease'.*|\1|p" | head -n 1
 }
 
-make_root() { # SUITE: in $work/SUITE, once in a run
+make_root() { # ROOT [PACKAGES]: of the suite before the first dash, in $work/ROOT, once in a run; default: README's packages
     local root=$work/$1
     [ ! -e "$root.made" ] || return 0
     { command -v mmdebstrap && [ -e /usr/share/keyrings/debian-archive-keyring.gpg ]; } >/dev/null ||
@@ -46,8 +46,8 @@ make_root() { # SUITE: in $work/SUITE, once in a run
     apt-config dump | grep '^Acquire::' >"$root.apt"
     # In mounts of its own: what it mounts within the root nobody else sees, or could remove by mistake.
     as_root timeout 900 unshare --mount mmdebstrap --quiet --mode=root --variant=minbase --aptopt="$root.apt" \
-        --include="$(readme_packages)" --customize-hook='chroot "$1" useradd --create-home newcomer' \
-        "$1" "$root" $(debian_mirror) || return
+        --include="${2:-$(readme_packages)}" --customize-hook='chroot "$1" useradd --create-home newcomer' \
+        "${1%%-*}" "$root" $(debian_mirror) || return
     touch "$root.made"
 }
 
@@ -93,7 +93,7 @@ in_root() { # SUITE SCRIPT: as its user, in its home, for half an hour at most
 }
 
 prepare_root() { # SUITE: a root with the tree in it
-    local home=$work/$1/home/newcomer file
+    local home=$work/$1/home/newcomer
     if ! make_root "$1"; then
         echo "No root of Debian $1 can be made here, so that README's commands were not tried in one."
         return 1
@@ -101,8 +101,13 @@ prepare_root() { # SUITE: a root with the tree in it
     [ ! -e "$home/ofipy" ] || return 0
     copy_tree "$work/$1.tree"
     as_root mv "$work/$1.tree" "$home/ofipy"
+    give_pip_settings "$1"
+}
+
+give_pip_settings() { # ROOT: those of this user to the root's, who owns all at home
+    local file
     for file in "${pip_of_user[@]}"; do
-        [ ! -e "$file" ] || as_root install -D "$file" "$home/.config/pip/pip.conf"
+        [ ! -e "$file" ] || as_root install -D "$file" "$work/$1/home/newcomer/.config/pip/pip.conf"
     done
     as_root chroot "$work/$1" chown -R newcomer /home/newcomer
 }

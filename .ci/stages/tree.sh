@@ -17,6 +17,11 @@ libfabric_abi() { # what the bridge believes about libfabric, against its header
     tests/abi/check_libfabric
 }
 
+openssl_abi() { # what the provider tcp believes about OpenSSL, against its headers, which no build needs
+    apt_install libssl-dev pkg-config
+    tests/abi/check_openssl
+}
+
 verbs_abi() { # what the provider verbs believes about its libraries, against their headers, which no build needs
     apt_install libibverbs-dev librdmacm-dev
     python3 tests/abi/check_verbs.py
@@ -28,6 +33,7 @@ lint() {
     ruff format --check . || result=1
     git ls-files -co --exclude-standard -z '*.c' '*.h' | xargs -0 clang-format --dry-run -Werror || result=1
     codespell || result=1
+    zizmor --offline --quiet .github/workflows || result=1
     python3 native/stub.py --check || result=1
     every_source_is_listed || result=1
     return $result

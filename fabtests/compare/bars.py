@@ -54,6 +54,20 @@ KIB, MIB = 1 << 10, 1 << 20
 COPIERS = ("attach", "ucx", "libfabric", "mpi4py")
 """Who moves large messages well over shared memory; mode by mode, those of them that have it."""
 
+# Limits for 8 bytes, 64 KiB and 16 MiB.
+OF_ALLREDUCE = (
+    ("allreduce", "mpi4py", "shm", (0.5, 0.7, 0.8)),
+    ("prepared-allreduce", "mpi4py", "shm", (0.3,)),
+    ("allreduce", "mpi4py-serial", "shm", (1.0, 0.9, 0.9)),
+    ("allreduce", "gloo", "shm", (0.1, 0.3, 0.5)),
+    ("allreduce", "gloo", "tcp", (0.8, 0.9, 0.9)),
+)
+OTHER_KINDS = (
+    *("broadcast", "reduce", "gather", "scatter", "allgather", "alltoall"),
+    *("reduce_scatter", "scan", "exscan"),
+)
+COLLECTIVE_SIZES = (8, 64 * KIB, 16 * MIB)
+
 BARS = (
     Bar("shm-latency", "blocking", 8, "mpi4py", 0.4),
     Bar("shm-latency", "prepared", 8, "mpi4py", 0.25),
@@ -79,6 +93,11 @@ BARS = (
     *(
         Bar("array-contended", mode, MIB, BEST, 1.1, among=("pipeline", "attach-only"))
         for mode in ("array-contended", "array")
+    ),
+    *(
+        Bar("strided", mode, size, BEST, 1.0, at_least=True, among=("mpi4py", "numpy"))
+        for mode in ("column", "block")
+        for size in (64 * KIB, MIB, 4 * MIB)
     ),
     Bar("shm-rma", "target-idle", MIB, "attach", 2.0, at_least=True),
     Bar("shm-rma", "target-reads", MIB, "attach", 2.0, at_least=True),
@@ -117,6 +136,21 @@ BARS = (
         for mode in ("array", "domain")
         for way in ("shm", "tcp")
     ),
+    *(
+        Bar("collectives", mode, size, peer, limit, way=way)
+        for mode, peer, way, limits in OF_ALLREDUCE
+        for size, limit in zip(COLLECTIVE_SIZES, limits, strict=False)
+    ),
+    *(
+        Bar("collectives", kind, size, "mpi4py", limit, way="shm")
+        for kind in OTHER_KINDS
+        for size, limit in zip(COLLECTIVE_SIZES, (0.5, 0.7, 0.9), strict=True)
+    ),
+    Bar("collectives", "barrier", 0, "mpi4py", 0.5, way="shm"),
+    Bar("collectives", "domain-allreduce", 16 * MIB, "mpi4py", 0.5, way="shm"),
+    Bar("collectives", "native-allreduce", 8, "tagged", 1.5, way="shm"),
+    Bar("collectives", "broadcast", 16 * MIB, "array", 1 / 0.9, way="shm"),
+    Bar("collectives", "kernel-sum", 16 * MIB, "numpy", 1 / 0.8, way="shm"),
     Bar("verbs-latency", "native-send", 8, "perftest", 1.1),
     Bar("verbs-latency", "native-write", 8, "perftest", 1.1),
     Bar("verbs-latency", "native", 8, "libfabric", 1.0),

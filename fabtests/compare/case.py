@@ -97,6 +97,10 @@ class Case(ABC):
         """What to measure of each peer for a row; most have one way only."""
         return {peer.name: Cell(peer, "plain", line.size) for peer in self.peers}
 
+    def provider_of(self, line: Line) -> str:
+        """What ofipy runs over in a row."""
+        return self.provider
+
     def sum_up_own(self, rounds: list[Round], summary: Summary) -> Summary:
         """What to say of ofipy's rounds; by default what is said of all."""
         return summary

@@ -4,8 +4,10 @@
 from fabtests.compare.atomics import AtomicLatency
 from fabtests.compare.awaiting import Await
 from fabtests.compare.case import Case
+from fabtests.compare.collectives import Collectives
 from fabtests.compare.contended import ArrayContended
 from fabtests.compare.depth import MatchDepth
+from fabtests.compare.executor import Executors
 from fabtests.compare.fan_in import FanIn
 from fabtests.compare.latency import Gil, ShmLatency, TcpLatency
 from fabtests.compare.link import LinkBandwidth, LinkLatency
@@ -13,6 +15,7 @@ from fabtests.compare.rma import ShmRma
 from fabtests.compare.rma_rate import RmaRate
 from fabtests.compare.shm_rate import ShmRate
 from fabtests.compare.start import Start
+from fabtests.compare.strided import Strided
 from fabtests.compare.threads import Threads
 from fabtests.compare.verbs import VerbsBandwidth, VerbsLatency
 from fabtests.compare.windows import ShmBandwidth, TcpBandwidth, TcpRate
@@ -25,6 +28,7 @@ CASES: dict[str, Case] = {
         ShmLatency(),
         ShmBandwidth(),
         ArrayContended(),
+        Strided(),
         ShmRma(),
         ShmRate(),
         RmaRate(),
@@ -41,6 +45,8 @@ CASES: dict[str, Case] = {
         Threads(),
         Start(),
         FanIn(),
+        Executors(),
+        Collectives(),
         Gil(),
     )
 }

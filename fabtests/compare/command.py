@@ -11,6 +11,7 @@ import ofipy
 from fabtests.compare.bars import BARS
 from fabtests.compare.case import Case, Line
 from fabtests.compare.cases import CASES
+from fabtests.compare.collectives import Collectives
 from fabtests.compare.field import Field
 from fabtests.compare.repeats import gather_repeats, print_repeats
 from fabtests.compare.report.output import Output
@@ -33,6 +34,7 @@ def run(
     rounds: int | None,
     modes: str | None,
     sizes: str | None,
+    ranks: int = 2,
     quick: bool,
     as_json: bool,
     output: Output,
@@ -49,7 +51,7 @@ def run(
         When the provider or an environment that is named is not there, or something has become slower than in the
         earlier result.
     """
-    plan, impossible = make_plan(cases, modes, sizes, quick=quick)
+    plan, impossible = make_plan(cases, modes, sizes, quick=quick, ranks=ranks)
     environments = parse_environments(peer_pythons)
     rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
     steal, cores = StealClock(), pick_cores()
@@ -82,7 +84,7 @@ def run(
 
 
 def make_plan(
-    cases: str | None, modes: str | None, sizes: str | None, *, quick: bool
+    cases: str | None, modes: str | None, sizes: str | None, *, quick: bool, ranks: int = 2
 ) -> tuple[list[tuple[Case, list[list[Line]]]], dict[str, str]]:
     """What to run, and why each case that is left out is."""
     wanted_modes = split_names(
@@ -91,7 +93,10 @@ def make_plan(
     wanted_sizes = split_names(
         sizes, known={str(size) for case in CASES.values() for size in case.sizes}, what="size"
     )
-    chosen = [CASES[name] for name in split_names(cases, known=CASES, what="case") or CASES]
+    names = split_names(cases, known=CASES, what="case") or list(CASES)
+    if ranks != 2 and Collectives.name not in names:
+        raise click.UsageError(f"--ranks is for the case {Collectives.name}")
+    chosen = [Collectives(ranks=ranks) if name == Collectives.name else CASES[name] for name in names]
     plan = []
     for case in chosen:
         of_case = {int(size) for size in wanted_sizes} or (quick_sizes(case) if quick else set())

@@ -5,7 +5,7 @@ import importlib.util
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,17 @@ __all__ = [
     "ALONE",
     "COPIER",
     "CROWD",
+    "DASK_TASKS",
     "FORCED",
+    "GLOO_TEAM",
     "IN_C",
     "LIBFABRIC",
     "MATCHER",
     "MPI",
     "MPI_CROWD",
+    "MPI_SERIAL_TEAM",
+    "MPI_TASKS",
+    "MPI_TEAM",
     "NEIGHBOUR",
     "OFIPY",
     "OPEN_MPI",
@@ -29,7 +34,9 @@ __all__ = [
     "REMOTE",
     "SHM_PEERS",
     "STARTER",
+    "TASKS_OF_OFIPY",
     "TCP_PEERS",
+    "TEAMS_OF_OFIPY",
     "THREADED",
     "UCX",
     "VERBS",
@@ -49,7 +56,9 @@ ALONE = {
     STARTER: "fabtests.compare.starter:Starter",
     THREADED: "fabtests.compare.threaded:Threaded",
 }
-INSTALL = remedy_for_extra("bench")
+BENCH = "bench"
+"""Extra of ofipy that installs most peers."""
+INSTALL = remedy_for_extra(BENCH)
 PEERS = "fabtests.compare.peers"
 
 
@@ -62,10 +71,12 @@ class Entrant:
     """For ofipy a provider, for a peer ``shm``, ``tcp`` or ``verbs``; empty where there is one way only."""
     connected: bool = False
     """By endpoints of type ``msg``."""
+    ranks: int = 0
+    """Members of a group; 0 where there is none."""
 
     def __str__(self) -> str:
-        kind = ", connected" if self.connected else ""
-        return f"{self.name} over {self.over}{kind}" if self.over else self.name
+        kind = ", connected" if self.connected else f" of {self.ranks}" if self.ranks else ""
+        return f"{self.name} over {self.over}{kind}" if self.over else self.name + kind
 
 
 PERFTEST = Entrant("perftest", VERBS)
@@ -109,6 +120,8 @@ class Recipe:
     """Keyword arguments of that class."""
     module: str | None = None
     """What must be installed."""
+    extra: str = BENCH
+    """Extra of ofipy that installs it; empty: none does."""
     under_mpi: bool = False
     """The sides are ranks of ``mpiexec``."""
     count: int = 2
@@ -117,6 +130,8 @@ class Recipe:
     """What runs in each worker; empty: the contender itself."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables of both processes."""
+    are_members: bool = False
+    """Each side gets the offers of all, and its rank."""
     second: str = ""
     """The name of the second environment in which it runs; empty: this one."""
 
@@ -129,7 +144,8 @@ class Recipe:
             When it is missing, or the package is.
         """
         if self.module is not None and importlib.util.find_spec(self.module) is None:
-            raise Absent(f"not installed: {INSTALL}")
+            remedy = remedy_for_extra(self.extra) if self.extra else f"pip install {self.module}"
+            raise Absent(f"not installed: {remedy}")
         return [*find_mpiexec(), "-n", str(self.count)] if self.under_mpi else []
 
 
@@ -197,6 +213,40 @@ CROWDS = {
     ),
 }
 
+# An executor and one worker.
+TASKS_OF_OFIPY = Entrant(OFIPY, "link, tasks")
+MPI_TASKS, DASK_TASKS = Entrant("mpi4py.futures"), Entrant("dask.distributed")
+EXECUTORS = {
+    TASKS_OF_OFIPY: Recipe("fabtests.compare.ofipy_tasks:OfipyTasks", target=""),
+    MPI_TASKS: Recipe(f"{PEERS}.mpi4py_tasks:MpiTasks", module="mpi4py", under_mpi=True, target=""),
+    DASK_TASKS: Recipe(f"{PEERS}.dask_tasks:DaskTasks", module="distributed", extra="dask", target=""),
+}
+
+# A group; how many members it has is the entrant's.
+TEAMS_OF_OFIPY = {provider: Entrant(OFIPY, f"{provider}, group") for provider in ("shm", "tcp", "link")}
+MPI_TEAM, MPI_SERIAL_TEAM = Entrant(MPI.name, "shm, group"), Entrant("mpi4py-serial")
+GLOO_TEAM = Entrant("gloo")
+TEAMS = {
+    **{
+        entrant: Recipe(
+            "fabtests.compare.ofipy_team:OfipyTeam", {"provider": provider}, are_members=True, target=""
+        )
+        for provider, entrant in TEAMS_OF_OFIPY.items()
+    },
+    **{
+        entrant: Recipe(
+            f"{PEERS}.mpi4py_team:MpiTeam",
+            {"serial": serial},
+            module="mpi4py",
+            under_mpi=True,
+            are_members=True,
+            target="",
+        )
+        for entrant, serial in ((MPI_TEAM, False), (MPI_SERIAL_TEAM, True))
+    },
+    GLOO_TEAM: Recipe(f"{PEERS}.gloo_team:GlooTeam", module="torch", extra="", are_members=True, target=""),
+}
+
 # ofipy over shared memory that moves large messages by one way only: as a pipeline of two copies through memory that
 # both sides share, or by cross-memory attach.
 FORCED = {
@@ -213,8 +263,11 @@ def recipe_of(entrant: Entrant) -> Recipe:
     """How to start it; whatever ofipy itself runs over is named by the entrant."""
     if entrant in LINKED:
         return Recipe("fabtests.compare.linked_side:Linked", {"way": LINKED[entrant]})
-    if entrant in CROWDS:
-        return CROWDS[entrant]
+    for table in (CROWDS, EXECUTORS):
+        if entrant in table:
+            return table[entrant]
+    if entrant.ranks:
+        return replace(TEAMS[replace(entrant, ranks=0)], count=entrant.ranks)
     if entrant in FORCED:
         return Recipe(
             "fabtests.compare.ofipy_side:Ofipy", {"provider": entrant.over}, environment=FORCED[entrant]

@@ -124,7 +124,10 @@ class Field:
             )
             # One offer at a time: the second side may need what the first has set up.
             offers: list[Any] = pair.call("offer")
-            pair.call_each("meet", [(offers[1],), *[(offers[0],)] * (recipe.count - 1)])
+            if recipe.are_members:
+                pair.call_each("meet", [(offers, rank) for rank in range(recipe.count)])
+            else:
+                pair.call_each("meet", [(offers[1],), *[(offers[0],)] * (recipe.count - 1)])
         except PairError as error:
             if entrant.name == OFIPY:
                 raise

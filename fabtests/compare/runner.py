@@ -95,6 +95,9 @@ class Row:
     def bars(self) -> list[tuple[Bar, bool | None]]:
         """The bars of this row, and whether each is met; None when the peer or the ratio is missing."""
         judged: list[tuple[Bar, bool | None]] = []
+        # The bars are those of two processes with a core each.
+        if self.facts.get("ranks", 2) > 2:
+            return judged
         for bar in find_bars(self.case.name, self.line):
             peer = self.peer_of(bar)
             value = self.facts.get(bar.key) if peer is None else self.peers[peer].ratio
@@ -106,7 +109,7 @@ class Row:
         way = {"way": self.line.way} if self.line.way else {}
         return {
             "case": self.case.name,
-            "provider": self.case.provider,
+            "provider": self.case.provider_of(self.line),
             "mode": self.line.mode,
             **way,
             self.case.size_key: self.line.size,

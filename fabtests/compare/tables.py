@@ -27,7 +27,13 @@ __all__ = [
 ]
 
 SCHEMA = 1
-UNITS = {"usec_per_transfer": "µs", "usec": "µs", "mb_per_sec": "MB/s", "messages_per_sec": "messages/s"}
+UNITS = {
+    "usec_per_transfer": "µs",
+    "usec": "µs",
+    "mb_per_sec": "MB/s",
+    "messages_per_sec": "messages/s",
+    "tasks_per_sec": "tasks/s",
+}
 
 
 def build_document(rows: Sequence[Row], *, machine: dict[str, Any], absent: dict[str, str]) -> dict[str, Any]:

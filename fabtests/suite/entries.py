@@ -116,8 +116,12 @@ SETS: dict[str, list[str]] = {
     "standard": STANDARD,
     "threaded": THREADED,
     "multinode": [
-        f"multinode -n 4 -x {pattern}"
-        for pattern in ("full_mesh", "ring", "gather", "broadcast", "all_to_all")
+        *(
+            f"multinode -n 4 -x {pattern}"
+            for pattern in ("full_mesh", "ring", "gather", "broadcast", "all_to_all")
+        ),
+        "multinode_coll -n 4",
+        "multinode_coll -n 3 -S 1048576 -I 3",
     ],
 }
 SETS["quick"] = [*UNIT, *FUNCTIONAL, *SHORT]

@@ -68,6 +68,7 @@ static void init_inner(struct ofp_endpoint *outer, uint32_t number)
         .bounce_size = outer->bounce_size,
         .listens_if_asked = !part->within_host,
         .local_key = !part->within_host && domain->has_local_key ? domain->local_key : NULL,
+        .traffic_class = part->within_host ? 0 : outer->traffic_class,
     };
     memcpy(inner->base.identity, outer->identity, OFP_IDENTITY_SIZE);
 }
@@ -175,7 +176,13 @@ int link_endpoint_open(struct ofp_endpoint *outer, const char *service, char *te
     if (!endpoint->index)
         return -ENOMEM;
     sort_inner_endpoints(outer);
-    result = open_inner_on_one_port(outer, service, text, text_size);
+    /* The first one is a network, if there is any. */
+    if (outer->traffic_class && !find_inner_by_turn(endpoint, 0)->is_network) {
+        snprintf(text, text_size, "no device of this endpoint sends packets, so there is no traffic class to choose");
+        result = -EOPNOTSUPP;
+    } else {
+        result = open_inner_on_one_port(outer, service, text, text_size);
+    }
     if (result) {
         link_index_close(endpoint->index);
         endpoint->index = NULL;
@@ -207,6 +214,13 @@ uint64_t link_peer_count_unsent(const struct ofp_peer *outer)
     const struct link_lane *lane = link_peer_of(outer)->chosen;
 
     return lane && lane->base.endpoint->ops->unsent ? lane->base.endpoint->ops->unsent(&lane->base) : 0;
+}
+
+bool link_peer_needs_flush(const struct ofp_peer *outer, struct ofp_remote_segment *there)
+{
+    const struct link_lane *lane = link_peer_of(outer)->chosen;
+
+    return lane && lane->base.endpoint->ops->needs_flush && lane->base.endpoint->ops->needs_flush(&lane->base, there);
 }
 
 void link_endpoint_close(struct ofp_endpoint *outer, uint64_t deadline)

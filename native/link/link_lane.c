@@ -8,8 +8,6 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "match/receive_context.h"
-#include "object/endpoint.h"
 #include "ofipy/ofp.h"
 #include "object/domain.h"
 
@@ -21,10 +19,8 @@ static bool is_lane_active(const struct link_lane *lane)
     return lane->base.state == OFP_PEER_CONNECTING || lane->base.state == OFP_PEER_UP;
 }
 
-static bool is_domain_held(const struct ofp_peer *outer)
-{
-    return ofpi_domain_is_held((struct ofpi_domain *)outer->endpoint->domain);
-}
+/* For checks alone: a function would be unused where they are compiled out. */
+#define IS_DOMAIN_HELD(outer) ofpi_domain_is_held((struct ofpi_domain *)(outer)->endpoint->domain)
 
 static uint32_t count_lanes(const struct ofp_peer *outer) { return link_endpoint_of(outer->endpoint)->set->count; }
 
@@ -35,7 +31,7 @@ static void start_lane(struct link_lane *lane)
     const struct link_endpoint *endpoint = link_endpoint_of(lane->outer->endpoint);
     const struct link_part *part = &endpoint->set->parts[link_inner_of(lane->base.endpoint)->number];
 
-    OFPI_CHECK(is_domain_held(lane->outer) && !is_lane_active(lane));
+    OFPI_CHECK(IS_DOMAIN_HELD(lane->outer) && !is_lane_active(lane));
     if (lane->base.state == OFP_PEER_LOST && !part->ops->peers_persist) {
         memset(lane->base.private, 0, part->ops->peer_size);
         lane->base.incarnation = 0;
@@ -48,7 +44,7 @@ static void start_lane(struct link_lane *lane)
 
 static void end_lane(struct link_lane *lane)
 {
-    OFPI_CHECK(is_domain_held(lane->outer) && is_lane_active(lane));
+    OFPI_CHECK(IS_DOMAIN_HELD(lane->outer) && is_lane_active(lane));
     lane->base.state = OFP_PEER_LOST;
     lane->base.endpoint->ops->peer_down(&lane->base);
 }
@@ -60,6 +56,9 @@ void link_lanes_disconnect(struct ofp_peer *outer)
     for (uint32_t i = 0; i < count_lanes(outer); i++) {
         struct link_lane *lane = link_lane_find(outer, i);
 
+        lane->heard = false;
+        if (lane == peer->successor)
+            continue;
         if (lane->base.state == OFP_PEER_UP || (is_lane_active(lane) && (lane == peer->trying || !peer->keeps_calls)))
             end_lane(lane);
     }
@@ -71,7 +70,7 @@ void link_lanes_clear_attempts(struct link_peer *peer)
 {
     for (uint32_t i = 0; i < count_lanes(peer->outer); i++)
         link_lane_find(peer->outer, i)->failed = false;
-    peer->chosen = peer->trying = NULL;
+    peer->chosen = peer->trying = peer->heard = NULL;
     peer->process_gone = peer->absent = peer->refused = peer->absent_here = false;
     peer->error = 0;
     free(peer->why);
@@ -102,8 +101,8 @@ static void store_reason(struct link_peer *peer, struct link_lane *lane, int err
     append_reason(&peer->why, ", and ", why);
     if (remedy)
         append_reason(&peer->remedy, ", or ", remedy + strlen("; "));
-    /* The error of a lane that knows that the process has ended is more specific than another lane's. */
-    if (process_gone || !peer->process_gone)
+    /* That the process has ended says more than any other error, and that no version is common more than the rest. */
+    if (process_gone || (!peer->process_gone && peer->error != EPROTONOSUPPORT))
         peer->error = error;
     peer->process_gone |= process_gone;
 }
@@ -143,6 +142,7 @@ static void choose_lane(struct link_peer *peer, struct link_lane *lane)
 {
     OFPI_CHECK(!peer->chosen && peer->outer->state == OFP_PEER_CONNECTING && lane->base.state == OFP_PEER_UP);
     peer->chosen = lane;
+    peer->chosen_by_call = peer->trying != lane;
     if (peer->trying == lane)
         peer->trying = NULL;
     peer->outer->incarnation = lane->base.incarnation;
@@ -207,10 +207,14 @@ void link_lanes_connect(struct ofp_peer *outer)
     report_unreachable(peer);
 }
 
-/* A lane has ended that this side, or the peer, was connecting. Choose one that is UP, else try the next. */
+/*
+ * A lane has ended that this side, or the peer, was connecting. Choose one that is UP, else try the next. A peer that
+ * called with a version that this side does not speak may be spoken to by another lane: try those as if the call had
+ * been ours.
+ */
 static void resume_lanes(struct link_peer *peer)
 {
-    bool waits = false, ours = peer->trying != NULL;
+    bool waits = false, ours = peer->trying != NULL || peer->error == EPROTONOSUPPORT;
 
     OFPI_CHECK(!peer->chosen && peer->outer->state == OFP_PEER_CONNECTING);
     peer->trying = NULL;
@@ -289,36 +293,61 @@ void link_lane_connected(struct ofp_peer *inner)
         choose_lane(peer, lane);
 }
 
+/*
+ * Report the loss. If the peer calls while the core ends its operations, or has called by `successor` already, a new
+ * incarnation begins. `successor` carries no operation of ours; it may be NULL.
+ */
+static void report_loss(struct link_peer *peer, struct link_lane *successor, int error, bool process_gone,
+                        const char *text)
+{
+    struct ofp_peer *outer = peer->outer;
+
+    OFPI_CHECK(outer->state == OFP_PEER_UP && peer->chosen && !peer->keeps_calls && successor != peer->chosen);
+    peer->keeps_calls = true;
+    peer->successor = successor;
+    outer->endpoint->services->peer_lost(outer, error, process_gone, text);
+    peer->keeps_calls = false;
+    peer->successor = NULL;
+    if (successor) {
+        outer->endpoint->services->peer_connecting(outer);
+        choose_lane(peer, successor);
+        return;
+    }
+    for (uint32_t i = 0; i < count_lanes(outer); i++)
+        if (link_lane_find(outer, i)->base.state == OFP_PEER_CONNECTING && outer->state == OFP_PEER_LOST)
+            outer->endpoint->services->peer_connecting(outer);
+}
+
+/*
+ * The peer sends by another lane than before, or than the one by which it called: it has lost us, and is another
+ * incarnation, though the lane that it used is silent. Operations of ours that are in flight on the new lane would
+ * dangle: then the loss waits for the report of that lane's provider.
+ */
+static bool is_another_incarnation(const struct link_peer *peer, const struct link_lane *lane)
+{
+    if (lane == peer->chosen)
+        return false;
+    return peer->heard ? peer->heard != lane : peer->chosen_by_call;
+}
+
 void link_lane_message_arrived(struct ofp_peer *inner)
 {
     struct link_lane *lane = link_lane_of(inner);
     struct link_peer *peer = link_peer_of(lane->outer);
 
-    if (lane->outer->state == OFP_PEER_CONNECTING && inner->state == OFP_PEER_UP)
+    if (inner->state != OFP_PEER_UP)
+        return;
+    if (lane->outer->state == OFP_PEER_UP && is_another_incarnation(peer, lane)) {
+        report_loss(peer, lane, ECONNRESET, false, "it lost the connection, and calls by another way");
+    }
+    if (lane->outer->state == OFP_PEER_CONNECTING)
         choose_lane(peer, lane);
-}
-
-/* Fail receives of messages that the peer was sending by a lane that our own operations do not use. */
-static void fail_arrivals(const struct link_lane *lane, int error)
-{
-    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)lane->outer->endpoint;
-
-    ofpi_receive_context_peer_lost(endpoint->receive_context, (struct ofpi_peer *)lane->outer,
-                                   link_inner_of(lane->base.endpoint)->number, error);
-}
-
-/* Report the loss. If the peer calls while the core ends its operations, a new incarnation begins. */
-static void report_loss(struct link_peer *peer, int error, bool process_gone, const char *text)
-{
-    struct ofp_peer *outer = peer->outer;
-
-    OFPI_CHECK(outer->state == OFP_PEER_UP && peer->chosen && !peer->keeps_calls);
-    peer->keeps_calls = true;
-    outer->endpoint->services->peer_lost(outer, error, process_gone, text);
-    peer->keeps_calls = false;
-    for (uint32_t i = 0; i < count_lanes(outer); i++)
-        if (link_lane_find(outer, i)->base.state == OFP_PEER_CONNECTING && outer->state == OFP_PEER_LOST)
-            outer->endpoint->services->peer_connecting(outer);
+    if (lane->outer->state == OFP_PEER_UP) {
+        if (peer->heard)
+            peer->heard->heard = false;
+        peer->heard = lane;
+        lane->heard = true;
+    }
 }
 
 /* A lane ended before the outer peer was UP. */
@@ -345,23 +374,42 @@ void link_lane_absence_found(struct ofp_peer *inner, const char *text)
     lane_failed(lane, ECONNREFUSED, false, text);
 }
 
+/*
+ * Whether operations of ours, or messages of the peer, use a lane: what is lost with it must not be missing within an
+ * incarnation. A peer that called by the chosen lane sends by it; another lane is left of an attempt that it gave up.
+ */
+static bool is_lane_used(const struct link_peer *peer, const struct link_lane *lane)
+{
+    if (lane == peer->chosen || lane == peer->heard)
+        return true;
+    return lane->base.state == OFP_PEER_UP && !peer->heard && !peer->chosen_by_call;
+}
+
+/* The lane by which the peer has called since, if it had called by the one that is lost. NULL: none. */
+static struct link_lane *find_newer_call(const struct link_peer *peer, const struct link_lane *lost)
+{
+    for (uint32_t i = 0; i < count_lanes(peer->outer) && peer->chosen_by_call; i++) {
+        struct link_lane *lane = link_lane_find(peer->outer, i);
+
+        if (lane->base.state == OFP_PEER_UP && lane != lost && lane != peer->chosen && lane != peer->heard)
+            return lane;
+    }
+    return NULL;
+}
+
 void link_lane_lost(struct ofp_peer *inner, int error, bool process_gone, const char *text)
 {
     struct link_lane *lane = link_lane_of(inner);
     struct ofp_peer *outer = lane->outer;
     struct link_peer *peer = link_peer_of(outer);
-    bool was_up;
 
     if (!is_lane_active(lane))
         return;
-    if (lane == peer->chosen || (process_gone && outer->state == OFP_PEER_UP)) {
-        report_loss(peer, error, process_gone, text);
+    if (outer->state == OFP_PEER_UP && (process_gone || is_lane_used(peer, lane))) {
+        report_loss(peer, process_gone ? NULL : find_newer_call(peer, lane), error, process_gone, text);
         return;
     }
-    was_up = inner->state == OFP_PEER_UP;
     end_lane(lane);
-    if (was_up)
-        fail_arrivals(lane, error);
     peer->refused = true;
     lane_failed(lane, error, process_gone, text);
 }

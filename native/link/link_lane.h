@@ -6,7 +6,8 @@
  *
  *     outer peer   lanes
  *     CONNECTING   the one that we try (`trying`), and those by which the peer calls
- *     UP           `chosen` is UP; others may be UP, by which the peer sends; one may still be CONNECTING and is not used
+ *     UP           `chosen` is UP; another may be UP, by which the peer sends; one may still be CONNECTING and is not
+ *                  used. The loss of one that either side uses is that of the peer
  *     LOST         none is CONNECTING or UP
  */
 #ifndef LINK_LANE_H
@@ -34,7 +35,10 @@ void link_lane_connection_begun(struct ofp_peer *inner);
 void link_lane_connected(struct ofp_peer *inner);
 void link_lane_absence_found(struct ofp_peer *inner, const char *text);
 void link_lane_lost(struct ofp_peer *inner, int error, bool process_gone, const char *text);
-/* A message arrived by a lane before any lane was chosen: choose this lane. */
+/*
+ * A message arrived by a lane that has brought none in this incarnation. Choose the lane if there is no other; begin
+ * another incarnation if the peer has sent by another lane before.
+ */
 void link_lane_message_arrived(struct ofp_peer *inner);
 
 #endif

@@ -50,25 +50,29 @@ struct link_lane {
     struct ofp_peer *outer;
     bool reachable; /* the peer's address has an entry for this lane, and the provider can reach it */
     bool failed;    /* an attempt failed in this incarnation of the outer peer */
+    bool heard;     /* it is `heard` of the outer peer */
 };
 
 struct link_peer {
     struct link_lane *chosen; /* the lane of our operations; NULL before one is UP. Constant until the peer is lost */
     /* The lane of our connection attempt. NULL if there is none, or if the peer initiated the connection. */
     struct link_lane *trying;
+    struct link_lane *heard;     /* the lane by which messages of this incarnation arrive; NULL before the first */
+    struct link_lane *successor; /* during a loss: the lane that begins the next incarnation, which stays UP */
     struct ofp_peer *outer;
     uint8_t identity[OFP_IDENTITY_SIZE]; /* zeros if it is unknown */
-    bool is_stated;    /* the address contains the identity; otherwise it was learned in this incarnation */
-    bool stale;        /* the address has changed since the lanes were set */
-    bool keeps_calls;  /* during a loss: lanes by which the peer calls meanwhile stay CONNECTING */
-    bool process_gone; /* a failed lane reported that the peer's process has ended */
-    bool absent;       /* a failed lane reported that nobody listens at the address */
-    bool refused;      /* a failed lane reported another error */
-    bool absent_here;  /* a lane within the host reported that nobody listens */
-    int error;         /* why the lanes failed; positive errno */
-    char *why;         /* description of `error`; owned, may be NULL */
-    char *remedy;      /* remedy for the user; owned, may be NULL */
-    void *address;     /* copy of the address, into which the lanes point; owned */
+    bool is_stated;      /* the address contains the identity; otherwise it was learned in this incarnation */
+    bool stale;          /* the address has changed since the lanes were set */
+    bool chosen_by_call; /* the peer called by `chosen`, and so sends by it */
+    bool keeps_calls;    /* during a loss: lanes by which the peer calls meanwhile stay CONNECTING */
+    bool process_gone;   /* a failed lane reported that the peer's process has ended */
+    bool absent;         /* a failed lane reported that nobody listens at the address */
+    bool refused;        /* a failed lane reported another error */
+    bool absent_here;    /* a lane within the host reported that nobody listens */
+    int error;           /* why the lanes failed; positive errno */
+    char *why;           /* description of `error`; owned, may be NULL */
+    char *remedy;        /* remedy for the user; owned, may be NULL */
+    void *address;       /* copy of the address, into which the lanes point; owned */
     struct ofp_other_address *others; /* owned */
 };
 

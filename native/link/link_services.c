@@ -76,8 +76,8 @@ static inline void fill_outer_message(struct ofp_message *seen, const struct ofp
 {
     struct ofp_peer *outer = outer_of_peer(message->peer);
 
-    /* The peer must be UP before its first message is reported. */
-    if (__builtin_expect(outer->state != OFP_PEER_UP, 0))
+    /* The peer must be UP before its first message is reported, and messages of an incarnation come by one lane. */
+    if (__builtin_expect(!link_lane_of(message->peer)->heard, 0))
         link_lane_message_arrived(message->peer);
     /* Clearing the other members would cost as much as the rest of this path. */
     seen->peer = outer;

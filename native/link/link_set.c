@@ -16,8 +16,7 @@
 #include "base/check.h"
 
 #define INFOS_MAX 64
-/* A provider whose devices only some machines have. */
-#define DEVICES "verbs"
+#define DEVICES "verbs" /* a provider whose devices only some machines have */
 #define NAME_SIZE sizeof(((struct ofp_info *)0)->provider)
 
 /* The providers of the set `link`, as far as they are available. A peer is reached by the first one that it has too. */
@@ -101,6 +100,8 @@ static const char *find_obstacle(const struct ofp_provider *provider, const stru
         return "its transport matches messages itself, so receives cannot be shared with another";
     if (!ops || ops->eager_peers)
         return "its peers are made before they are used";
+    if (!ofpi_info_can_encrypt(info))
+        return "it cannot encrypt, and OFIPY_ENCRYPTION=required";
     return link_info_is_unproven(info) ? unproven : NULL;
 }
 
@@ -253,6 +254,8 @@ static void add_part_limits(struct ofp_info *whole, const struct ofp_info *part)
     whole->wait_fd &= part->wait_fd;
     if (part->peer_proof < whole->peer_proof)
         whole->peer_proof = part->peer_proof;
+    if (part->encryption < whole->encryption)
+        whole->encryption = part->encryption;
 }
 
 static void build_set_info(struct link_set *set, const char *name, uint32_t rank)
@@ -292,6 +295,8 @@ static void compute_set_layout(struct link_set *set, const struct ofp_endpoint_o
             link_size_compute_aligned(sizeof(struct link_inner)) + link_size_compute_aligned(part->ops->endpoint_size);
         peer += link_size_compute_aligned(sizeof(struct link_lane)) + link_size_compute_aligned(part->ops->peer_size);
         set->ops.internal_channel &= part->ops->internal_channel;
+        set->ops.moves_layouts &= part->ops->moves_layouts;
+        set->ops.marks_packets &= part->within_host || part->ops->marks_packets;
     }
     set->ops.endpoint_size = endpoint;
     set->ops.peer_size = peer;
@@ -331,6 +336,8 @@ const struct link_set *link_set_of(const struct ofp_info *info)
 {
     const struct link_set *set;
 
+    if (!info)
+        return NULL;
     ofpi_process_lock_acquire(OFPI_LOCK_LINK_SETS);
     for (set = sets; set && set->number != info->provider_data[0]; set = set->next)
         ;

@@ -42,7 +42,7 @@ int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct 
                    size_t text_size);
 /* A key is configured, and endpoints of this info connect to peers that do not prove it. */
 bool link_info_is_unproven(const struct ofp_info *info);
-/* The set of an info; NULL if the info comes from another process. */
+/* The set of an info; NULL if the info is NULL or comes from another process. */
 const struct link_set *link_set_of(const struct ofp_info *info);
 /* Replace the set of an info by the same set at a node of this host; as ofp_provider.at_node. */
 int link_set_choose_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size);

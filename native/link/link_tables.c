@@ -44,6 +44,9 @@ static const struct ofp_endpoint_ops common_ops = {
     .peers_persist = true,
     .peer_readdressed = link_peer_readdressed,
     .peer_identity = link_peer_get_identity,
+    .needs_flush = link_peer_needs_flush,
+    .moves_layouts = true,
+    .marks_packets = true,
 };
 
 static const struct ofp_endpoint_ops *find_endpoint_ops(const struct ofp_info *info)

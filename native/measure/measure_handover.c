@@ -47,28 +47,37 @@ static uint64_t run_handovers(struct handover *handover)
     return ofpi_clock_read() - started;
 }
 
-/* Start a thread that is bound to the core; an error if it cannot be bound. */
-static int start_thread_on_core(pthread_t *thread, uint32_t core, struct handover *handover)
+static int bind_this_thread(uint32_t core)
 {
-    pthread_attr_t attr;
     cpu_set_t cores;
-    int result = pthread_attr_init(&attr);
 
-    if (result)
-        return result;
     CPU_ZERO(&cores);
     CPU_SET(core, &cores);
-    result = pthread_attr_setaffinity_np(&attr, sizeof(cores), &cores);
+    return pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
+}
+
+/*
+ * Start the answering thread on one core, and bind this thread to another. A new thread inherits the cores of its creator;
+ * musl has no pthread_attr_setaffinity_np. The first call tells whether the last one will succeed: by then the thread
+ * spins. On an error no thread is left.
+ */
+static int start_threads_on_cores(pthread_t *other, uint32_t here, uint32_t there, struct handover *handover)
+{
+    int result = bind_this_thread(here);
+
     if (!result)
-        result = pthread_create(thread, &attr, run_answering_thread, handover);
-    pthread_attr_destroy(&attr);
+        result = bind_this_thread(there);
+    if (!result)
+        result = pthread_create(other, NULL, run_answering_thread, handover);
+    if (!result)
+        (void)bind_this_thread(here);
     return result;
 }
 
 int64_t ofp_measure_handover(uint32_t here, uint32_t there, uint64_t turns)
 {
     struct handover handover = {.turns = turns};
-    cpu_set_t before, own;
+    cpu_set_t before;
     pthread_t other;
     int64_t taken = 0;
     int result;
@@ -76,14 +85,10 @@ int64_t ofp_measure_handover(uint32_t here, uint32_t there, uint64_t turns)
     /* Two threads that spin on one core would need a time slice for each turn. */
     if (here == there || here >= CPU_SETSIZE || there >= CPU_SETSIZE)
         return -EINVAL;
-    CPU_ZERO(&own);
-    CPU_SET(here, &own);
     result = pthread_getaffinity_np(pthread_self(), sizeof(before), &before);
-    if (!result)
-        result = pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
     if (result)
         return -result;
-    result = start_thread_on_core(&other, there, &handover);
+    result = start_threads_on_cores(&other, here, there, &handover);
     if (!result) {
         taken = (int64_t)run_handovers(&handover);
         pthread_join(other, NULL);

@@ -27,6 +27,7 @@
 struct ofpi_channel_limits {
     uint32_t packet_size;  /* size of a buffer; a path may carry less */
     uint32_t receive_size; /* receive buffers that can be posted at a time, for all paths */
+    uint32_t spare_size;   /* receive buffers beyond these, which the channel posts in place of lost ones */
     uint32_t send_size;    /* send buffers in flight at a time, of all paths */
     uint32_t path_window;  /* packets, gets and puts that one path can have in flight */
     uint32_t inline_size;  /* `send` copies packets up to this length */
@@ -41,7 +42,7 @@ struct ofpi_packet {
     struct ofp_list node; /* for a list of the owner's */
     uint8_t *bytes;
     uint32_t length;  /* of the packet; 0 to packet_size */
-    uint32_t index;   /* index of the buffer */
+    uint32_t index;   /* index of the buffer; the packets of an endpoint are an array in this order */
     bool completed;   /* the operation in it completes when `send` has accepted it, before it reaches the peer */
     uint64_t private; /* for the channel */
 };
@@ -76,6 +77,13 @@ struct ofpi_path_request {
     size_t address_length;
     const uint8_t *hello;
     size_t hello_length;
+};
+
+/* Why a request for a path is refused. */
+enum ofpi_refusal {
+    OFPI_REFUSE,             /* for good */
+    OFPI_REFUSE_LATER,       /* the peer may try again */
+    OFPI_REFUSE_INCOMPATIBLE /* the hellos have no version in common */
 };
 
 /* Why a path ended or was not established. */
@@ -129,8 +137,11 @@ struct ofpi_channel_ops {
      * exists.
      */
     int (*accept)(struct ofpi_path *path, uint64_t request, const uint8_t *hello, size_t length);
-    /* Reject a request. `later`: the peer may try again. */
-    void (*refuse)(struct ofpi_channel *channel, uint64_t request, bool later);
+    /*
+     * Reject a request. With INCOMPATIBLE the peer gets the user's `first_hello`: its channel passes that to
+     * `first_hello_check` and reports the error as the reason.
+     */
+    void (*refuse)(struct ofpi_channel *channel, uint64_t request, enum ofpi_refusal why);
     /*
      * End a path in any state. Packets sent before still leave, and the peer is notified. When this returns, the
      * device no longer touches the memory of gets and puts, and their owners may use it. `closed` follows now or
@@ -186,12 +197,13 @@ struct ofpi_channel_user {
     void (*broken)(struct ofpi_path *path, const struct ofpi_path_end *end);
     void (*closed)(struct ofpi_path *path);
     /*
-     * For a channel whose two sides prove a key before `requested` and `accepted` are reported. `first_hello` writes the
-     * hello of an endpoint that has no path to the caller yet, and returns its length. `is_of_peer` checks such a
-     * hello of the endpoint that answers path->peer, and changes nothing; false, with a text: connect no further.
+     * For a channel whose two sides prove a key before `requested` and `accepted` are reported, and for a request that is
+     * refused as incompatible. `first_hello` writes the hello of an endpoint that has no path to the caller yet, and
+     * returns its length. `first_hello_check` checks such a hello of the endpoint that answers path->peer, and changes
+     * nothing; a negative errno, with a text: connect no further.
      */
     size_t (*first_hello)(struct ofpi_channel *channel, uint8_t bytes[OFPI_HELLO_MAX]);
-    bool (*is_of_peer)(struct ofpi_path *path, const uint8_t *hello, size_t length, char *text, size_t text_size);
+    int (*first_hello_check)(struct ofpi_path *path, const uint8_t *hello, size_t length, char *text, size_t text_size);
 };
 
 /* One channel per endpoint, in the private part of the user's object. */

@@ -20,6 +20,7 @@ __all__ = [
     "ConnectionRefused",
     "FabricError",
     "ForkedError",
+    "IncompatiblePeer",
     "InvalidArgument",
     "MessageTooLong",
     "MissingKeyFile",
@@ -36,6 +37,7 @@ __all__ = [
     "Truncated",
     "UnknownPeer",
     "Unreachable",
+    "WorkerLost",
 ]
 
 
@@ -115,7 +117,7 @@ class InvalidArgument(FabricError, ValueError):
 
 
 class BufferTypeError(FabricError, TypeError):
-    """The object cannot be this operation's memory: read-only, not a buffer, of Python objects, in too many pieces."""
+    """The object cannot be this operation's memory: read-only, not a buffer, of Python objects."""
 
     default_errno = codes.EFAULT
 
@@ -219,6 +221,12 @@ class ConnectionRefused(FabricError, ConnectionRefusedError):
         return *super().__reduce__(), {"data": self.data}
 
 
+class IncompatiblePeer(FabricError, ConnectionError):
+    """The two sides speak no version of a protocol in common; the remedy says on which side ofipy is to be updated."""
+
+    default_errno = codes.EPROTONOSUPPORT
+
+
 class NotConnected(FabricError, ConnectionError):
     """The endpoint has no connection: not asked for yet, or over."""
 
@@ -238,6 +246,41 @@ class PeerLost(FabricError, ConnectionResetError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return *super().__reduce__(), {"reason": self.reason}
+
+
+class GroupBroken(PeerLost):
+    """A member of a group is gone, its connection was lost, or it aborted the group.
+
+    What runs in the group ends with this, on all members that are left.
+    """
+
+    ranks: tuple[int, ...] = ()
+    """Of the members that are gone, as far as it is known here."""
+    abort_reason: str | None = None
+    """What a member gave to :meth:`Group.abort`; None where nobody did."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("reason", "ranks", "abort_reason")
+        return *super().__reduce__()[:2], {name: getattr(self, name) for name in names}
+
+
+class CollectiveMismatch(FabricError, RuntimeError):
+    """The members of a group do not make the same calls in the same order: kind, operation, type, size and root."""
+
+    default_errno = codes.EPROTO
+
+
+class WorkerLost(PeerLost):
+    """The worker that ran a task of an executor is gone; or none is left for the task. It may have run in part."""
+
+    task: str | None = None
+    """What people call the task: its function and number."""
+    worker: str | None = None
+    """Which worker it was: its process or rank, and its host."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("reason", "task", "worker")
+        return *super().__reduce__()[:2], {name: getattr(self, name) for name in names}
 
 
 class NotSent(FabricError):

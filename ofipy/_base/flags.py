@@ -14,6 +14,7 @@ __all__ = [
     "Access",
     "Cap",
     "Completed",
+    "Encryption",
     "EndpointType",
     "Flag",
     "Op",
@@ -88,6 +89,8 @@ class Flag(Flags, enum.IntFlag):
     """Of a receive: the buffer takes message after message."""
     DEVICE_ATOMIC = lib.OFP_DEVICE_ATOMIC
     """Of an atomic: the device carries it out. Set by itself where the remote region is registered for that."""
+    BOUND = lib.OFP_BOUND
+    """Only in the incarnation of the peer that the record's `reserved` numbers: see :meth:`Endpoint.incarnation`."""
 
 
 class Completed(Flags, enum.IntFlag):
@@ -173,6 +176,17 @@ class PeerProof(enum.Enum):
     """A proof of the key in ``OFIPY_AUTH_KEY_FILE``, if one is set."""
     USER = lib.OFP_PROOF_USER
     """That its process runs as the same user on this host, as the kernel reports it."""
+
+
+class Encryption(enum.Enum):
+    """What ``OFIPY_ENCRYPTION=required`` means for endpoints."""
+
+    NONE = lib.OFP_ENCRYPTION_NONE
+    """They cannot encrypt, and do not open."""
+    TLS = lib.OFP_ENCRYPTION_TLS
+    """Every connection is encrypted by TLS 1.3."""
+    HOST = lib.OFP_ENCRYPTION_HOST
+    """Their bytes do not leave this host, and are not encrypted."""
 
 
 class EndpointType(enum.Enum):

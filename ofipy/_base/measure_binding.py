@@ -16,7 +16,7 @@ __all__ = ["ffi", "lib"]
 lib: Any = _lib
 ffi: Any = _ffi
 
-_CALLS = ("post", "cq_read", "cq_wait", "domain_progress")
+_CALLS = ("post", "cq_read", "cq_wait", "domain_progress", "start", "request_take")
 
 lib.ofp_measure_bind(
     ffi.new(

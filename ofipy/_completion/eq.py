@@ -59,9 +59,14 @@ class Event(Record, kw_only=True):
     context: int = 0
     """The program's, 64 bits."""
     handle: int = 0
-    """Of a connection request."""
+    """Of a connection request; of a peer that came up or was lost its :attr:`incarnation`."""
     data: bytes = b""
     """What came with it, up to 512 bytes."""
+
+    @property
+    def incarnation(self) -> int:
+        """Of PEER_UP the incarnation that began, of PEER_LOST the one that is over; 0: the peer was not up."""
+        return self.handle if self.kind in (EventKind.PEER_UP, EventKind.PEER_LOST) else 0
 
     @property
     def exception(self) -> FabricError | None:

@@ -259,15 +259,24 @@ class Message(Record):
     """Bytes of `data`."""
     remote_data: int | None
     """Remote CQ data that came with it, None without."""
+    incarnation: int
+    """The sender's, in which it arrived: see :meth:`Endpoint.incarnation`. 0: the transport has none."""
 
     def __init__(
-        self, data: bytearray, source: Peer | None, tag: int, length: int, remote_data: int | None
+        self,
+        data: bytearray,
+        source: Peer | None,
+        tag: int,
+        length: int,
+        remote_data: int | None,
+        incarnation: int = 0,
     ) -> None:
         set_field(self, "data", data)
         set_field(self, "source", source)
         set_field(self, "tag", tag)
         set_field(self, "length", length)
         set_field(self, "remote_data", remote_data)
+        set_field(self, "incarnation", incarnation)
 
     def __len__(self) -> int:
         return self.length
@@ -325,13 +334,20 @@ class MessageRequest(Request[Message]):
 
     _message: Message
 
+    @property
+    def incarnation(self) -> int:
+        """The sender's, in which the message arrived; 0 before, and where the transport has none."""
+        return self._incarnation if self._is_over() else 0
+
     def _result(self) -> Message:
         if self._too_large:
             raise self._without_memory()
         super()._result()
         # Several threads may ask, and all get the same object.
         if not hasattr(self, "_message"):
-            self._message = Message(self._keep, self.source, self.tag, self.length, self.remote_data)
+            self._message = Message(
+                self._keep, self.source, self.tag, self.length, self.remote_data, self._incarnation
+            )
         message = self._message
         # Python runs no signal handler from here to the caller's next instruction; until now the message could be
         # given back.

@@ -17,6 +17,7 @@ from ofipy._base.binding import Text, check, failure, ffi, lib
 from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import InvalidArgument, ProviderUnavailable, Unreachable
 from ofipy._base.record import Record, set_field
+from ofipy._base.versions import Versions
 from ofipy._discovery import providers
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ class Address(Record):
         Raises
         ------
         InvalidArgument
-            When it is no such thing, cut off, or of a later version.
+            When it is no such thing, or cut off.
+        IncompatiblePeer
+            When it is of a later version.
         BufferTypeError
             When it is no bytes at all.
         """
@@ -144,10 +147,7 @@ class Address(Record):
             if magic != MAGIC or version == 0:
                 raise InvalidArgument(f"not an address: it begins {blob[:5]!r}")
             if version > VERSION:
-                raise InvalidArgument(
-                    f"an address of version {version}; this ofipy reads those up to version {VERSION}",
-                    remedy="the peer has a later ofipy: upgrade this one",
-                )
+                raise Versions(VERSION, VERSION - 1).incompatible(Versions(version), "addresses as bytes")
             flags = reader.size() if version > 1 else 0
             host = reader.take(16)
             identity = reader.take(16) if version > 1 else _UNKNOWN

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from ofipy._base import config
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import ProviderUnavailable
-from ofipy._base.flags import Cap, EndpointType, Order, PeerProof, parse_enum, parse_flags
+from ofipy._base.flags import Cap, Encryption, EndpointType, Order, PeerProof, parse_enum, parse_flags
 from ofipy._base.record import Record
 from ofipy._discovery import providers
 
@@ -68,6 +68,8 @@ class Info(Record):
     """Order among the provider's own infos, best first."""
     peer_proof: PeerProof
     """What peers must prove; of ``link``, the weakest of its parts."""
+    encryption: Encryption
+    """What ``OFIPY_ENCRYPTION=required`` means; of ``link``, the weakest of its parts."""
     _record: bytes
 
 
@@ -310,5 +312,6 @@ def from_record(record: Any) -> Info:
         wait_fd=bool(record.wait_fd),
         offloads_matching=bool(record.offloads_matching),
         peer_proof=PeerProof(record.peer_proof),
+        encryption=Encryption(record.encryption),
         _record=bytes(ffi.buffer(ffi.addressof(record))),
     )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INFOS_MAX",
+    "PROVIDER_ABI",
     "LoadedProvider",
     "Provider",
     "any_info",
@@ -56,6 +57,10 @@ INFOS_MAX = 64
 
 _lock = ProcessLock("providers", held=True)
 _loaded: dict[str, LoadedProvider | ProviderUnavailable] = {}
+
+
+PROVIDER_ABI: tuple[int, int] = lib.OFP_PROVIDER_ABI, lib.OFP_PROVIDER_ABI_MINOR
+"""Version of the interface to providers in C: a provider loads if it was built for the same major number."""
 
 
 class Provider(Record):

@@ -11,11 +11,13 @@ import numpy as np
 
 from ofipy._base.binding import ffi, lib
 from ofipy._base.contents import refuse_objects
-from ofipy._base.errors import BufferTypeError, InvalidArgument
+from ofipy._base.errors import AccessDenied, BufferTypeError, InvalidArgument
+from ofipy._base.flags import Access
 from ofipy._base.limits import whole_number
 from ofipy._discovery.av import wrong_peer
 from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.foreign import host_array
+from ofipy._memory.layout import LAYOUT, make_layout
 from ofipy._memory.region import Region, own_region
 from ofipy._memory.remote import RemoteMemory
 
@@ -34,6 +36,8 @@ __all__ = [
 # Arrays from this size on are looked up among the memory of domain.empty, which the provider moves faster.
 LOOKUP_SIZE = 4096
 
+# Rights of memory that an operation fills, and of memory that it sends from.
+_FILLED, _SENT = Access.RECV | Access.READ, Access.SEND | Access.WRITE
 _COMPOSED = frozenset((Region, list, tuple))
 _CHARS = ffi.typeof("char[]")
 _ADDRESS = ffi.typeof("uintptr_t")
@@ -41,6 +45,7 @@ _RECORDS = ffi.typeof("struct ofp_operation[]")
 _SEGMENTS = ffi.typeof("struct ofp_segment[]")
 # The fields of struct ofp_operation in their order; records.py checks the layout.
 _LAYOUT = struct.Struct("<HBBIQQQQQQQIIQIIQQQQII")
+_BOUND: int = lib.OFP_BOUND
 
 
 # Neither compared nor shown, as other records inside: writing those methods takes a millisecond of the import.
@@ -55,7 +60,7 @@ class LocalMemory:
         self.length = length
         """Bytes, over all segments."""
         self.segments = segments
-        """``struct ofp_segment[]``, None for one piece."""
+        """``struct ofp_segment[]`` or, when `count` is LAYOUT, ``struct ofp_layout *``; None for one piece."""
         self.count = count
         """Segments, 0 for one piece."""
         self.keep = keep
@@ -83,8 +88,7 @@ def local_memory(buffer: Any, *, domain: MemoryDomain, writable: bool, operation
     Raises
     ------
     BufferTypeError
-        When it is not memory, holds Python objects, is read-only but has to be written, or has more pieces than the
-        provider takes.
+        When it is not memory, holds Python objects, or is read-only but has to be written.
     InvalidArgument, Closed
         When a region is another domain's, or closed.
     """
@@ -107,12 +111,7 @@ def local_memory(buffer: Any, *, domain: MemoryDomain, writable: bool, operation
         for piece in _pieces(part, domain, writable, operation):
             pieces.append(piece)
             if len(pieces) > limit:
-                raise BufferTypeError(
-                    f"{_describe(buffer)} has more than {limit} separate pieces, the limit of this provider",
-                    operation=operation,
-                    provider=domain.provider,
-                    remedy="use one contiguous buffer; numpy.ascontiguousarray(array) makes one to send",
-                )
+                return _laid_out(parts, domain, writable, operation)
     if len(pieces) == 1:
         only = pieces[0]
         return LocalMemory(only.region, only.offset, only.length, None, 0, only.keep)
@@ -123,6 +122,34 @@ def local_memory(buffer: Any, *, domain: MemoryDomain, writable: bool, operation
         return LocalMemory(0, 0, 0, None, 0, None)
     total = sum(piece.length for piece in pieces)
     return LocalMemory(0, 0, total, segments, len(pieces), (segments, pieces))
+
+
+def _laid_out(parts: Any, domain: MemoryDomain, writable: bool, operation: str) -> LocalMemory:
+    """The memory of more pieces than the transport takes as segments."""
+    layout, length, keep = make_layout(_whole_array(part, domain, writable, operation) for part in parts)
+    return LocalMemory(0, 0, length, layout, LAYOUT, keep)
+
+
+def _whole_array(buffer: Any, domain: MemoryDomain, writable: bool, operation: str) -> npt.NDArray[Any]:
+    """The memory of one part, however many pieces it has."""
+    if isinstance(buffer, Region):
+        own_region(buffer, domain, operation)
+        # C checks the rights of segments; a layout has addresses only.
+        if not buffer.access & (_FILLED if writable else _SENT):
+            raise AccessDenied(
+                f"{buffer!r} is not registered for this",
+                operation=operation,
+                provider=domain.provider,
+                remedy="register it with access='recv|read'"
+                if writable
+                else "register it with access='send|write'",
+            )
+        return buffer.array
+    refuse_objects(buffer, operation)
+    try:
+        return np.frombuffer(ffi.buffer(ffi.from_buffer(_CHARS, buffer, writable)), np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        return _strided(buffer, writable, operation, error)
 
 
 def region_memory(
@@ -164,12 +191,6 @@ def _part_length(region: Region, offset: int, length: int | None, operation: str
         operation=operation,
         remedy="stay within the region, or register more memory",
     )
-
-
-def _describe(buffer: Any) -> str:
-    if isinstance(buffer, list | tuple):
-        return f"{type(buffer).__name__} of {len(buffer)} buffers"
-    return f"array of shape {buffer.shape} and strides {buffer.strides}"
 
 
 def _pieces(buffer: Any, domain: MemoryDomain, writable: bool, operation: str) -> Iterator[_Piece]:
@@ -218,7 +239,7 @@ def _strided(buffer: Any, writable: bool, operation: str, error: Exception) -> n
             operation=operation,
             remedy="use a bytearray or a writable array",
         ) from None
-    if view.contiguous:
+    if view.c_contiguous:
         raise BufferTypeError(f"{type(buffer).__name__}: {error}", operation=operation) from error
     return np.asarray(buffer)
 
@@ -249,8 +270,9 @@ def make_record(
     datatype: int = 0,
     compare: LocalMemory | None = None,
     result: LocalMemory | None = None,
+    incarnation: int | None = None,
 ) -> Any:
-    """One ``struct ofp_operation``, constant.
+    """One ``struct ofp_operation``, constant; with the flag ``bound`` if an incarnation is given.
 
     Raises
     ------
@@ -270,10 +292,13 @@ def make_record(
             tag, ignore = compare.offset, compare.region
         if result is not None:
             result_offset, result_region = result.offset, result.region
+    number = 0
+    if incarnation is not None:
+        number, flags = incarnation, flags | _BOUND
     try:
         packed = _LAYOUT.pack(
             op, atomic_op, datatype, peer, flags, context, tag, ignore, data, offset, length, region, 0, segments,
-            count, far_count, far_segments, far_offset, far_key, result_offset, result_region, 0,
+            count, far_count, far_segments, far_offset, far_key, result_offset, result_region, number,
         )  # fmt: skip
     except struct.error:
         raise _bad_number(
@@ -285,6 +310,7 @@ def make_record(
             flags=(flags, 64),
             offset=(offset, 64),
             length=(length, 64),
+            incarnation=(number, 32),
         ) from None
     return ffi.from_buffer(_RECORDS, packed)
 

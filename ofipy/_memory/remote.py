@@ -13,6 +13,7 @@ from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import InvalidArgument, RemoteAccessError
 from ofipy._base.flags import Access
 from ofipy._base.record import Record, set_field
+from ofipy._base.versions import Versions
 
 __all__ = [
     "DEVICE",
@@ -36,7 +37,7 @@ READS, WRITES, DEVICE = (
 
 _MAGIC = b"ofRR"
 # Version 2 has the names of devices behind what version 1 is; without such names version 1 is written.
-_VERSIONS = (1, 2)
+_VERSIONS = Versions(2, 1)
 # Magic, version, a byte of zero, rights, key, offset, length.
 _LAYOUT = struct.Struct("<4sBBHQQQ")
 _SEGMENT = ffi.typeof("struct ofp_remote_segment *")
@@ -104,19 +105,21 @@ class RemoteRegion(Record):
         Raises
         ------
         InvalidArgument
-            When it is not that, whole and unchanged in form, or of another version.
+            When it is not that, whole and unchanged in form.
+        IncompatiblePeer
+            When it is of another version.
         BufferTypeError
             When it is no bytes at all.
         """
         blob = plain_bytes(blob, "from_bytes")
-        if len(blob) < 5 or blob[:4] != _MAGIC:
+        if len(blob) < 5 or blob[:4] != _MAGIC or not blob[4]:
             raise InvalidArgument(
                 f"{len(blob)} bytes that are not a remote region",
                 remedy="pass what bytes(region.remote) is at the peer, unchanged",
             )
         version, size = blob[4], len(blob)
-        if version not in _VERSIONS:
-            raise InvalidArgument(f"a remote region of version {version}; this ofipy reads versions 1 and 2")
+        if version > _VERSIONS.newest:
+            raise _VERSIONS.incompatible(Versions(version), "remote regions as bytes")
         if size < _LAYOUT.size or (size > _LAYOUT.size) != (version == 2):
             raise InvalidArgument(
                 f"a remote region of {size} bytes; {_LAYOUT.size} are meant{', and more' if version == 2 else ''}"

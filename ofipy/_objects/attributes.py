@@ -8,7 +8,7 @@ from ofipy._base.binding import ffi, lib
 from ofipy._base.errors import InvalidArgument, NotSupported
 from ofipy._base.flags import Cap, EndpointType, Flag, complete_flags, parse_flags
 from ofipy._base.lifetime import Handle
-from ofipy._base.limits import limit, service_text
+from ofipy._base.limits import limit, service_text, whole_number
 from ofipy._base.owner import check_owner
 from ofipy._completion.counter import Counter, CounterClass, counter_array
 from ofipy._completion.cq import CompletionQueue
@@ -79,6 +79,7 @@ class EndpointAttributes:
         remote_events: bool,
         eq: EventQueue | None,
         counters: Mapping[CounterClass, Counter] | None,
+        traffic_class: int | None,
         request: ConnectionRequest | None,
     ) -> None:
         for name, thing in (("cq", cq), ("av", av), ("rx", rx), ("send_cq", send_cq), ("eq", eq)):
@@ -111,6 +112,7 @@ class EndpointAttributes:
             "min_multi_recv": limit("min_multi_recv", min_multi_recv),
             "selective_completion": _selective_bits(selective_completion),
             "remote_events": remote_events,
+            "traffic_class": _traffic_class_bits(traffic_class),
         }
         self.service = service_text(service, "endpoint") if service is not None else None
         self.listener_service: str | None = None  # in its place: that of a listener that is closed
@@ -170,6 +172,13 @@ def _text(text: str | None) -> Any:
 
 def _pointer(thing: Any) -> Any:
     return ffi.NULL if thing is None else thing._pointer("enable")
+
+
+def _traffic_class_bits(traffic_class: int | None) -> int:
+    if traffic_class is None:
+        return 0
+    marked: int = lib.OFP_TRAFFIC_CLASS
+    return marked | whole_number("traffic_class", traffic_class, 0, 255, operation="endpoint")
 
 
 def _selective_bits(selective: bool | str) -> int:

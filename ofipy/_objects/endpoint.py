@@ -24,12 +24,13 @@ from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._discovery.peers import Peers
 from ofipy._memory.region import Region
-from ofipy._objects import options, profile, security, statistics, way
+from ofipy._objects import incarnation, options, profile, security, statistics, way
 from ofipy._objects.attributes import ConnectionRequest, EndpointAttributes
 from ofipy._objects.parent import P
 from ofipy._objects.receive_context import ReceiveContext
 from ofipy._operations import atomics, connection, messaging, multi_receive, objects, posting, reach, rma
 from ofipy._operations.connection import Connection
+from ofipy._operations.flush import flush as flush_peers
 from ofipy._operations.poster import CLOSED, Poster, make_poster
 from ofipy._operations.refused import check_defaults
 
@@ -69,8 +70,7 @@ class Endpoint(Child[P]):
         Operations in flight before a raw post is told to try again, 1 to 2**24. Default: ``info.tx_size``.
     unexpected_size : int, optional
         Bytes that it keeps of messages which nobody has received, 256 for each and payload above 64 bytes; 1 to 2**40.
-        Default: ``OFIPY_UNEXPECTED_SIZE``. A transport that matches receives itself (``info.offloads_matching``) has
-        bounds of its own.
+        Default: ``OFIPY_UNEXPECTED_SIZE``. A transport with ``info.offloads_matching`` has bounds of its own.
     min_multi_recv : int, optional
         Bytes: multi-receive buffers with less room left are released, 1 to 2**40. Default: 64.
     selective_completion : bool or str
@@ -84,6 +84,8 @@ class Endpoint(Child[P]):
     counters : mapping of str to Counter, optional
         What counts its operations: by ``send``, ``recv``, ``read``, ``write`` (atomics that fetch are reads, the others
         writes), ``remote_read`` and ``remote_write``. One counter may count several classes and endpoints.
+    traffic_class : int, optional
+        Of its packets, 0 to 255: four times the code point (RFC 2474). Default: the system's. Only networks can do it.
     request : ConnectionRequest, optional
         Of the type ``msg``: whose connection it will be; :meth:`accept` answers, closing it before refuses.
     """
@@ -124,6 +126,7 @@ class Endpoint(Child[P]):
     prepare_atomic = atomics.prepare_atomic
     prepare_fetch_atomic = atomics.prepare_fetch_atomic
     prepare_compare_atomic = atomics.prepare_compare_atomic
+    flush = flush_peers
     post_atomic = atomics.post_atomic
     post_fetch_atomic = atomics.post_fetch_atomic
     post_compare_atomic = atomics.post_compare_atomic
@@ -142,6 +145,7 @@ class Endpoint(Child[P]):
     stats = statistics.stats
     profile = profile.profile
     way = way.way
+    incarnation = incarnation.incarnation
     security = security.security
 
     def __init__(
@@ -163,6 +167,7 @@ class Endpoint(Child[P]):
         remote_events: bool = False,
         eq: EventQueue | None = None,
         counters: Mapping[CounterClass, Counter] | None = None,
+        traffic_class: int | None = None,
         request: ConnectionRequest | None = None,
     ) -> None:
         self._domain = domain
@@ -183,6 +188,7 @@ class Endpoint(Child[P]):
             remote_events=remote_events,
             eq=eq,
             counters=counters,
+            traffic_class=traffic_class,
             request=request,
         )
         self._cq = self._attributes.cq
@@ -200,8 +206,7 @@ class Endpoint(Child[P]):
         AddressInUse
             When another endpoint has the service.
         NotSupported
-            For ``remote_events``, and counters of what peers read and write, where they do that without a trace: over a
-            provider without :attr:`Cap.RMA_EVENT`.
+            When remote events or counters need :attr:`Cap.RMA_EVENT`, or `traffic_class` packets that can be marked.
         FabricError
             When the provider refuses, with its reason.
         """
@@ -479,10 +484,7 @@ class EndpointAlias(Endpoint[P]):
         return self._endpoint.peer_address
 
     def post(
-        self,
-        operations: np.ndarray[Any, np.dtype[np.void]],
-        *,
-        after: tuple[Counter, int] | None = None,
+        self, operations: np.ndarray[Any, np.dtype[np.void]], *, after: tuple[Counter, int] | None = None
     ) -> int:
         """As :meth:`Endpoint.post`, with the flags of the alias."""
         self._pointer("post")

@@ -12,6 +12,7 @@ import numpy as np
 from ofipy._base import config
 from ofipy._base.atomic_types import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
+from ofipy._base.encryption import check_encryption
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._base.key_file import Proof
@@ -121,6 +122,7 @@ class Domain(Resource):
         provider = providers.load(info.provider)
         config.check_environment()
         self._proof = Proof(info.peer_proof)
+        check_encryption(info.encryption)
         warn_of_misspelt(providers.not_loaded)
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record

@@ -29,6 +29,7 @@ class OpenOptions(TypedDict, total=False):
     min_multi_recv: int | None
     selective_completion: bool | Literal["transmit", "receive"]
     remote_events: bool
+    traffic_class: int | None
 
 
 class ConnectOptions(OpenOptions, total=False):

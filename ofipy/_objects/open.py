@@ -59,6 +59,8 @@ def open(
         As of :class:`Fabric`.
     complete, tx_flags, rx_flags, tx_size, unexpected_size, min_multi_recv, selective_completion, remote_events
         As of :class:`Endpoint`.
+    traffic_class : int, optional
+        As of :class:`Endpoint`: of the packets that it sends, 0 to 255.
 
     Returns
     -------

@@ -18,6 +18,7 @@ class EndpointStatistics(Record):
     reads: int
     writes: int
     atomics: int
+    flushes: int
     bytes_sent: int
     bytes_received: int
     errors: int
@@ -55,6 +56,12 @@ class EndpointStatistics(Record):
     """Those that the sender copied into shared memory and the receiver out of it at the same time."""
     messages_attached: int
     """Those that were copied out of the sender's address space (process_vm_readv(2))."""
+    packet_buffers: int
+    """Now: buffers into which the domain's endpoints of type rdm can receive packets (over verbs)."""
+    packet_buffers_reclaimed: int
+    """Those that a device had lost with a peer, and that are used again (over verbs, on Soft-RoCE)."""
+    packed: int
+    """Operations whose memory had more pieces than the transport takes, and was copied into one buffer for it."""
 
 
 def stats(self: Initiator) -> EndpointStatistics:

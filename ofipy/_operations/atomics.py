@@ -68,6 +68,7 @@ def atomic(
     op: AtomicOp | str,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
@@ -83,7 +84,7 @@ def atomic(
         What to update; as many bytes as `value`, and each piece whole elements.
     op : AtomicOp or str
         Such as ``sum``, ``bor``, ``min``, ``write``.
-    complete, flags, room_timeout, timeout
+    complete, flags, incarnation, room_timeout, timeout
         As of :meth:`Endpoint.write`.
 
     Returns
@@ -100,7 +101,9 @@ def atomic(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    return _start(self, _ATOMIC, value, None, peer, remote, op, None, complete, flags, room_timeout)  # type: ignore[no-any-return]
+    return _start(  # type: ignore[no-any-return]
+        self, _ATOMIC, value, None, peer, remote, op, None, complete, flags, room_timeout, incarnation
+    )
 
 
 def fetch_atomic(
@@ -112,6 +115,7 @@ def fetch_atomic(
     op: AtomicOp | str,
     into: npt.NDArray[Any] | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request[V]:
@@ -119,7 +123,7 @@ def fetch_atomic(
 
     Parameters
     ----------
-    value, peer, remote, op, flags, room_timeout, timeout
+    value, peer, remote, op, flags, incarnation, room_timeout, timeout
         As of :meth:`atomic`. For ``op="read"`` the value gives shape and dtype only.
     into : numpy array, optional
         Where to put the old values. Default: a new array.
@@ -131,7 +135,7 @@ def fetch_atomic(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    return _start(self, _FETCH, value, None, peer, remote, op, into, None, flags, room_timeout)  # type: ignore[no-any-return]
+    return _start(self, _FETCH, value, None, peer, remote, op, into, None, flags, room_timeout, incarnation)  # type: ignore[no-any-return]
 
 
 def compare_atomic(
@@ -144,6 +148,7 @@ def compare_atomic(
     op: AtomicOp | str = "cswap",
     into: npt.NDArray[Any] | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request[V]:
@@ -155,7 +160,7 @@ def compare_atomic(
         What to put there.
     compare : numpy array or scalar
         What to compare with, like `value`; for ``op="mswap"`` the mask of the bits to replace.
-    peer, remote, flags, room_timeout, timeout
+    peer, remote, flags, incarnation, room_timeout, timeout
         As of :meth:`atomic`.
     op : AtomicOp or str
         ``cswap``, ``cswap_ne``, ``cswap_le``, ``cswap_lt``, ``cswap_ge``, ``cswap_gt`` or ``mswap``.
@@ -169,7 +174,9 @@ def compare_atomic(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    return _start(self, _COMPARE, value, compare, peer, remote, op, into, None, flags, room_timeout)  # type: ignore[no-any-return]
+    return _start(  # type: ignore[no-any-return]
+        self, _COMPARE, value, compare, peer, remote, op, into, None, flags, room_timeout, incarnation
+    )
 
 
 # prepared
@@ -184,12 +191,15 @@ def prepare_atomic(
     op: AtomicOp | str,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
 ) -> PreparedRequest:
     """Prepare an atomic operation that is started many times; arguments as of :meth:`atomic`.
 
     What a contiguous array holds when it is started is the operand; anything else is copied now.
     """
-    return _prepare(self, _Attributes(_ATOMIC, op, peer, remote, complete, flags), value, None, None)
+    return _prepare(
+        self, _Attributes(_ATOMIC, op, peer, remote, complete, flags, incarnation), value, None, None
+    )
 
 
 def prepare_fetch_atomic(
@@ -201,9 +211,10 @@ def prepare_fetch_atomic(
     op: AtomicOp | str,
     into: npt.NDArray[Any],
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
 ) -> PreparedRequest:
     """Prepare a fetching one, as :meth:`prepare_atomic`; each run leaves the old values in `into`."""
-    return _prepare(self, _Attributes(_FETCH, op, peer, remote, None, flags), value, None, into)
+    return _prepare(self, _Attributes(_FETCH, op, peer, remote, None, flags, incarnation), value, None, into)
 
 
 def prepare_compare_atomic(
@@ -216,9 +227,12 @@ def prepare_compare_atomic(
     op: AtomicOp | str = "cswap",
     into: npt.NDArray[Any],
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
 ) -> PreparedRequest:
     """Prepare a comparing one, as :meth:`prepare_fetch_atomic`."""
-    return _prepare(self, _Attributes(_COMPARE, op, peer, remote, None, flags), value, compare, into)
+    return _prepare(
+        self, _Attributes(_COMPARE, op, peer, remote, None, flags, incarnation), value, compare, into
+    )
 
 
 # raw
@@ -306,6 +320,7 @@ class _Attributes(NamedTuple):
     remote: Remote
     complete: str | None
     flags: Flag | str | None
+    incarnation: int | None = None
 
     @property
     def name(self) -> str:
@@ -343,6 +358,7 @@ class _Attributes(NamedTuple):
             datatype=datatype,
             compare=compare,
             result=result,
+            incarnation=self.incarnation,
         )
 
     def record_of_arrays(
@@ -378,10 +394,12 @@ def _start(
     complete: str | None,
     flags: Flag | str | None,
     room_timeout: float | None,
+    incarnation: int | None,
 ) -> Any:
     # The common case: all arguments right, one remote piece, whose device does not carry it out itself.
     if (
         flags is None
+        and incarnation is None
         and room_timeout is None
         and type(remote) is RemoteRegion
         and not _RIGHTS[code] & ~remote._rights
@@ -391,7 +409,7 @@ def _start(
         request = self._poster.atomic(self, code, value, compare, into, op, peer, remote._segment, bits)
         if request is not None:
             return request
-    attributes = _Attributes(code, op, peer, remote, complete, flags)
+    attributes = _Attributes(code, op, peer, remote, complete, flags, incarnation)
     self._pointer(attributes.name)
     operand = _operand(value, "value", attributes.name)
     if code != _ATOMIC and into is None:

@@ -56,7 +56,7 @@ _I = TypeVar("_I")
 _HOLD = int(Flag.HOLD | Flag.CLAIM)
 _DRAINED_AT_ONCE = 64
 
-# Plain numbers and names: members of an enumeration cost ten times as much to look at.
+# Plain numbers and names: members of an enumeration cost ten times as much.
 _SEND, _RECV, _TSEND, _TRECV = int(Op.SEND), int(Op.RECV), int(Op.TSEND), int(Op.TRECV)
 _NAMES = {int(op): op.name.lower() for op in Op}
 _RECEIVES = frozenset((_RECV, _TRECV))
@@ -75,6 +75,7 @@ def tsend(
     remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
     data: int | None = None,
@@ -96,6 +97,9 @@ def tsend(
         reusable.
     flags : Flag or str, optional
         Such as ``fence``.
+    incarnation : int, optional
+        Only in that one of :meth:`Endpoint.incarnation`: when it is over, or was over before, the operation ends as
+        :class:`PeerLost`. It never connects, and never goes to a later one.
     room_timeout : float, optional
         Seconds to wait for room in a full transmit queue; None: for ever. Without effect where an event loop runs
         in this thread, since there the call never waits.
@@ -122,7 +126,7 @@ def tsend(
         room_timeout = room_timeout_from(timeout)
     if data is not None:
         remote_data = remote_data_from(data)
-    return _start(self, _TSEND, buffer, peer, tag, 0, remote_data, complete, flags, room_timeout)
+    return _start(self, _TSEND, buffer, peer, tag, 0, remote_data, complete, flags, room_timeout, incarnation)
 
 
 def send(
@@ -133,6 +137,7 @@ def send(
     remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
     data: int | None = None,
@@ -142,7 +147,7 @@ def send(
         room_timeout = room_timeout_from(timeout)
     if data is not None:
         remote_data = remote_data_from(data)
-    return _start(self, _SEND, buffer, peer, 0, 0, remote_data, complete, flags, room_timeout)
+    return _start(self, _SEND, buffer, peer, 0, 0, remote_data, complete, flags, room_timeout, incarnation)
 
 
 def begin_in_c(kind: type[_I]) -> type[_I]:
@@ -176,6 +181,7 @@ def trecv_into(
     *,
     tag: int = 0,
     ignore: int = 0,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
@@ -191,6 +197,8 @@ def trecv_into(
         64 bits.
     ignore : int
         Bits of the tag that may differ.
+    incarnation : int, optional
+        Only messages that arrived in that incarnation of `peer`, even in one that is over; as of :meth:`tsend`.
     room_timeout : float, optional
         Seconds to wait where the transport has no room for the receive; as of :meth:`tsend`.
     timeout : float, optional
@@ -209,10 +217,10 @@ def trecv_into(
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
     request: Request | None = None
-    if ignore == 0 and room_timeout is None:
+    if ignore == 0 and room_timeout is None and incarnation is None:
         request = self._poster.trecv(self, buffer, peer, tag)
     if request is None:
-        request = _start(self, _TRECV, buffer, peer, tag, ignore, None, None, None, room_timeout)
+        request = _start(self, _TRECV, buffer, peer, tag, ignore, None, None, None, room_timeout, incarnation)
     # Python runs no signal handler from here to the caller's next instruction: had one raised before, the request
     # would have gone without this mark, and the receive with it.
     request._kept = True
@@ -224,13 +232,14 @@ def recv_into(
     buffer: Memory,
     peer: int | None = None,
     *,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
     """Receive a message without a tag into memory; otherwise as :meth:`trecv_into`."""
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    request = _start(self, _RECV, buffer, peer, 0, 0, None, None, None, room_timeout)
+    request = _start(self, _RECV, buffer, peer, 0, 0, None, None, None, room_timeout, incarnation)
     request._kept = True  # as in trecv_into
     return request
 
@@ -241,6 +250,7 @@ def trecv(
     *,
     tag: int = 0,
     ignore: int = 0,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> MessageRequest:
@@ -254,7 +264,7 @@ def trecv(
         64 bits.
     ignore : int
         Bits of the tag that may differ.
-    room_timeout : float, optional
+    incarnation, room_timeout : int and float, optional
         As of :meth:`trecv_into`.
     timeout : float, optional
         Deprecated: the former name of `room_timeout`.
@@ -266,24 +276,25 @@ def trecv(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    return _receive_any_size(self, _TRECV, peer, tag, ignore, room_timeout)
+    return _receive_any_size(self, _TRECV, peer, tag, ignore, room_timeout, incarnation)
 
 
 def recv(
     self: Initiator,
     peer: int | None = None,
     *,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> MessageRequest:
     """Receive a message without a tag, of any size; otherwise as :meth:`trecv`."""
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    return _receive_any_size(self, _RECV, peer, 0, 0, room_timeout)
+    return _receive_any_size(self, _RECV, peer, 0, 0, room_timeout, incarnation)
 
 
 async def messages(
-    self: Initiator, peer: int | None = None, *, tag: int = 0, ignore: int = 0
+    self: Initiator, peer: int | None = None, *, tag: int = 0, ignore: int = 0, incarnation: int | None = None
 ) -> AsyncIterator[Message]:
     """Receive tagged messages for ever: ``async for message in ep.messages(tag=7)``.
 
@@ -291,7 +302,7 @@ async def messages(
 
     Parameters
     ----------
-    peer, tag, ignore
+    peer, tag, ignore, incarnation
         As of :meth:`trecv`.
     """
     import asyncio
@@ -299,7 +310,7 @@ async def messages(
     while True:
         # Messages that are there come without sleeping; other tasks have their turn now and then.
         for _ in range(_DRAINED_AT_ONCE):
-            yield await trecv(self, peer, tag=tag, ignore=ignore)
+            yield await trecv(self, peer, tag=tag, ignore=ignore, incarnation=incarnation)
         await asyncio.sleep(0)
 
 
@@ -311,12 +322,13 @@ def probe(
     ignore: int = 0,
     tagged: bool = True,
     discard: bool = False,
+    incarnation: int | None = None,
 ) -> Request | None:
     """Look for a message that has arrived and that no receive has taken.
 
     Parameters
     ----------
-    peer, tag, ignore
+    peer, tag, ignore, incarnation
         As of :meth:`trecv`.
     tagged : bool
         False: among messages without a tag.
@@ -331,7 +343,9 @@ def probe(
     flags = Flag.PEEK | Flag.DISCARD if discard else Flag.PEEK
     # What the transport has still to tell of counts as arrived, too.
     lib.ofp_domain_progress(self._domain._pointer("probe"))
-    found = _start(self, _TRECV if tagged else _RECV, b"", peer, tag, ignore, None, None, flags, None)
+    found = _start(
+        self, _TRECV if tagged else _RECV, b"", peer, tag, ignore, None, None, flags, None, incarnation
+    )
     try:
         found.wait()
     except NoMessage:
@@ -351,12 +365,13 @@ def prepare_tsend(
     remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     data: int | None = None,
 ) -> PreparedRequest:
     """Prepare a tagged send that is started many times; arguments as of :meth:`tsend`."""
     if data is not None:
         remote_data = remote_data_from(data)
-    return _prepare(self, _TSEND, buffer, peer, tag, 0, remote_data, complete, flags)
+    return _prepare(self, _TSEND, buffer, peer, tag, 0, remote_data, complete, flags, incarnation)
 
 
 def prepare_send(
@@ -367,24 +382,33 @@ def prepare_send(
     remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     data: int | None = None,
 ) -> PreparedRequest:
     """Prepare a send that is started many times; arguments as of :meth:`send`."""
     if data is not None:
         remote_data = remote_data_from(data)
-    return _prepare(self, _SEND, buffer, peer, 0, 0, remote_data, complete, flags)
+    return _prepare(self, _SEND, buffer, peer, 0, 0, remote_data, complete, flags, incarnation)
 
 
 def prepare_trecv(
-    self: Initiator, buffer: Memory, peer: int | None = None, *, tag: int = 0, ignore: int = 0
+    self: Initiator,
+    buffer: Memory,
+    peer: int | None = None,
+    *,
+    tag: int = 0,
+    ignore: int = 0,
+    incarnation: int | None = None,
 ) -> PreparedRequest:
     """Prepare a tagged receive that is started many times; arguments as of :meth:`trecv_into`."""
-    return _prepare(self, _TRECV, buffer, peer, tag, ignore, None, None, None)
+    return _prepare(self, _TRECV, buffer, peer, tag, ignore, None, None, None, incarnation)
 
 
-def prepare_recv(self: Initiator, buffer: Memory, peer: int | None = None) -> PreparedRequest:
+def prepare_recv(
+    self: Initiator, buffer: Memory, peer: int | None = None, *, incarnation: int | None = None
+) -> PreparedRequest:
     """Prepare a receive that is started many times; arguments as of :meth:`recv_into`."""
-    return _prepare(self, _RECV, buffer, peer, 0, 0, None, None, None)
+    return _prepare(self, _RECV, buffer, peer, 0, 0, None, None, None, incarnation)
 
 
 # general way
@@ -400,6 +424,7 @@ def _record(
     data: int | None,
     complete: str | None,
     flags: Flag | str | None,
+    incarnation: int | None,
 ) -> tuple[Any, LocalMemory, int]:
     """Check the arguments and make a record; with what it points to, and the peer's number."""
     name = _NAMES[op]
@@ -419,7 +444,9 @@ def _record(
     # A look writes nothing, so its memory may be read-only.
     writable = receives and not bits & _PEEK
     memory = local_memory(buffer, domain=self._domain, writable=writable, operation=name)
-    record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, data=data or 0, flags=bits)
+    record = make_record(
+        op, memory, peer=number, tag=tag, ignore=ignore, data=data or 0, flags=bits, incarnation=incarnation
+    )
     return record, memory, number
 
 
@@ -434,17 +461,24 @@ def _start(
     complete: str | None,
     flags: Flag | str | None,
     timeout: float | None,
+    incarnation: int | None,
 ) -> Request:
-    record, memory, number = _record(self, op, buffer, peer, tag, ignore, data, complete, flags)
+    record, memory, number = _record(self, op, buffer, peer, tag, ignore, data, complete, flags, incarnation)
     keep = (memory.segments, memory.keep)
     return start(self, Request, PLAIN, record, keep, _NAMES[op], number, timeout)  # type: ignore[no-any-return]
 
 
 def _receive_any_size(
-    self: Initiator, op: int, peer: int | None, tag: int, ignore: int, timeout: float | None
+    self: Initiator,
+    op: int,
+    peer: int | None,
+    tag: int,
+    ignore: int,
+    timeout: float | None,
+    incarnation: int | None,
 ) -> MessageRequest:
     number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, _NAMES[op])
-    record = make_record(op, None, peer=number, tag=tag, ignore=ignore, flags=_HOLD)
+    record = make_record(op, None, peer=number, tag=tag, ignore=ignore, flags=_HOLD, incarnation=incarnation)
     return start(self, MessageRequest, MESSAGE, record, None, _NAMES[op], number, timeout)  # type: ignore[no-any-return]
 
 
@@ -458,8 +492,9 @@ def _prepare(
     data: int | None,
     complete: str | None,
     flags: Flag | str | None,
+    incarnation: int | None = None,
 ) -> PreparedRequest:
-    record, memory, number = _record(self, op, buffer, peer, tag, ignore, data, complete, flags)
+    record, memory, number = _record(self, op, buffer, peer, tag, ignore, data, complete, flags, incarnation)
     name = _NAMES[op]
     # The record points to the segments for as long as it may be started.
     return prepare(self, record, (memory.segments, memory.keep), name, number)

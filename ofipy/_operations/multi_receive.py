@@ -223,7 +223,13 @@ class MultiReceive(RequestBase, ProcessBound):
 
 
 def trecv_many(
-    self: Initiator, buffer: Memory, peer: int | None = None, *, tag: int = 0, ignore: int = 0
+    self: Initiator,
+    buffer: Memory,
+    peer: int | None = None,
+    *,
+    tag: int = 0,
+    ignore: int = 0,
+    incarnation: int | None = None,
 ) -> MultiReceive:
     """Receive tagged messages, one after the other, into one buffer (fi_tagged(3), FI_MULTI_RECV).
 
@@ -234,7 +240,7 @@ def trecv_many(
     ----------
     buffer : writable array or bytes-like
         One contiguous piece; released when less than the endpoint's `min_multi_recv` bytes are left in it.
-    peer, tag, ignore
+    peer, tag, ignore, incarnation
         Of the messages, as of :meth:`Endpoint.trecv_into`.
 
     Returns
@@ -249,16 +255,24 @@ def trecv_many(
     BufferTypeError, InvalidArgument, UnknownPeer, Closed
         When an argument is wrong; nothing was posted.
     """
-    return _receive_many(self, Op.TRECV, buffer, peer, tag, ignore)
+    return _receive_many(self, Op.TRECV, buffer, peer, tag, ignore, incarnation)
 
 
-def recv_many(self: Initiator, buffer: Memory, peer: int | None = None) -> MultiReceive:
+def recv_many(
+    self: Initiator, buffer: Memory, peer: int | None = None, *, incarnation: int | None = None
+) -> MultiReceive:
     """Receive messages without a tag into one buffer (fi_msg(3)); otherwise as :meth:`trecv_many`."""
-    return _receive_many(self, Op.RECV, buffer, peer, 0, 0)
+    return _receive_many(self, Op.RECV, buffer, peer, 0, 0, incarnation)
 
 
 def _receive_many(
-    self: Initiator, op: Op, buffer: Memory, peer: int | None, tag: int, ignore: int
+    self: Initiator,
+    op: Op,
+    buffer: Memory,
+    peer: int | None,
+    tag: int,
+    ignore: int,
+    incarnation: int | None,
 ) -> MultiReceive:
     name = f"{op.name.lower()}_many"
     try:
@@ -271,7 +285,15 @@ def _receive_many(
         ) from None
     memory = local_memory(buffer, domain=self._domain, writable=True, operation=name)
     number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, name)
-    record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, flags=Flag.MULTI_RECV.value)
+    record = make_record(
+        op,
+        memory,
+        peer=number,
+        tag=tag,
+        ignore=ignore,
+        flags=Flag.MULTI_RECV.value,
+        incarnation=incarnation,
+    )
     many = start(self, MultiReceive, MANY, record, (view, memory.keep), op.name.lower(), number, None)
     many._view, many._canceled = view, False
     return many  # type: ignore[no-any-return]

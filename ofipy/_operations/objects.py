@@ -27,9 +27,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ofipy._base.binding import lib
-from ofipy._base.errors import AccessDenied, FabricError
+from ofipy._base.errors import AccessDenied, FabricError, IncompatiblePeer
 from ofipy._base.flags import Flag, Op
 from ofipy._base.renamed import room_timeout_from
+from ofipy._base.versions import Versions
 from ofipy._completion.request import MessageRequest, Request
 from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import make_record
@@ -40,10 +41,20 @@ from ofipy._requests import MESSAGE
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["ObjectRequest", "Serializer", "recv_obj", "send_obj", "trecv_obj", "tsend_obj"]
+__all__ = [
+    "NotAnObject",
+    "ObjectRequest",
+    "Serializer",
+    "object_bytes",
+    "read_object",
+    "recv_obj",
+    "send_obj",
+    "trecv_obj",
+    "tsend_obj",
+]
 
 _HEAD = struct.Struct("<4sBBHIIQ")
-_MAGIC, _VERSION = b"OFPO", 1
+_MAGIC, _VERSIONS = b"OFPO", Versions(1)
 _PICKLE, _OTHER = 0, 1
 _READ_ONLY = 1 << 63
 _ALIGNMENT = 16
@@ -84,9 +95,12 @@ class ObjectRequest(MessageRequest):
             message = super()._result()
             self._refuse_unproven()
             try:
-                self._object = _read(message.data, self._serializer)
-            except _NotAnObject as error:
+                self._object = read_object(message.data, self._serializer)
+            except NotAnObject as error:
                 raise FabricError(str(error), errno=codes.EBADMSG, **self._context_of_sender()) from None
+            except IncompatiblePeer as error:
+                context = self._context_of_sender()
+                raise IncompatiblePeer(error.message, remedy=error.remedy, **context) from None
         return self._object
 
     def _refuse_unproven(self) -> None:
@@ -123,6 +137,7 @@ def tsend_obj(
     tag: int = 0,
     serializer: Serializer | None = None,
     complete: str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
@@ -135,7 +150,7 @@ def tsend_obj(
     ----------
     obj : object
         What to send.
-    peer, tag, complete, room_timeout, timeout
+    peer, tag, complete, incarnation, room_timeout, timeout
         As of :meth:`tsend`.
     serializer : module or object with ``dumps`` and ``loads``, optional
         Such as ``msgpack``, which the other side then has to name too, or ``cloudpickle``, whose pickles it reads
@@ -149,7 +164,15 @@ def tsend_obj(
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
     parts = _pieces(self, obj, serializer)
-    return messaging.tsend(self, parts, peer, tag=tag, complete=complete, room_timeout=room_timeout)
+    return messaging.tsend(
+        self,
+        parts,
+        peer,
+        tag=tag,
+        complete=complete,
+        incarnation=incarnation,
+        room_timeout=room_timeout,
+    )
 
 
 def send_obj(
@@ -159,6 +182,7 @@ def send_obj(
     *,
     serializer: Serializer | None = None,
     complete: str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
@@ -166,7 +190,12 @@ def send_obj(
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
     return messaging.send(
-        self, _pieces(self, obj, serializer), peer, complete=complete, room_timeout=room_timeout
+        self,
+        _pieces(self, obj, serializer),
+        peer,
+        complete=complete,
+        incarnation=incarnation,
+        room_timeout=room_timeout,
     )
 
 
@@ -180,6 +209,7 @@ def trecv_obj(
     tag: int = 0,
     ignore: int = 0,
     serializer: Serializer | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> ObjectRequest:
@@ -194,7 +224,7 @@ def trecv_obj(
 
     Parameters
     ----------
-    peer, tag, ignore, room_timeout, timeout
+    peer, tag, ignore, incarnation, room_timeout, timeout
         As of :meth:`trecv`.
     serializer : module or object with ``dumps`` and ``loads``, optional
         As the sender's. Default: :mod:`pickle`.
@@ -209,7 +239,7 @@ def trecv_obj(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    return _receive(self, Op.TRECV, peer, tag, ignore, serializer, room_timeout)
+    return _receive(self, Op.TRECV, peer, tag, ignore, serializer, room_timeout, incarnation)
 
 
 def recv_obj(
@@ -217,13 +247,14 @@ def recv_obj(
     peer: int | None = None,
     *,
     serializer: Serializer | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> ObjectRequest:
     """Receive a Python object that :meth:`send_obj` has sent; otherwise as :meth:`trecv_obj`."""
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    return _receive(self, Op.RECV, peer, 0, 0, serializer, room_timeout)
+    return _receive(self, Op.RECV, peer, 0, 0, serializer, room_timeout, incarnation)
 
 
 def _receive(
@@ -234,10 +265,19 @@ def _receive(
     ignore: int,
     serializer: Serializer | None,
     timeout: float | None,
+    incarnation: int | None,
 ) -> ObjectRequest:
     name = op.name.lower()
     number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, name)
-    record = make_record(op, None, peer=number, tag=tag, ignore=ignore, flags=int(Flag.HOLD | Flag.CLAIM))
+    record = make_record(
+        op,
+        None,
+        peer=number,
+        tag=tag,
+        ignore=ignore,
+        flags=int(Flag.HOLD | Flag.CLAIM),
+        incarnation=incarnation,
+    )
     request: ObjectRequest = start(self, ObjectRequest, MESSAGE, record, None, name, number, timeout)
     request._serializer = serializer
     return request
@@ -246,12 +286,22 @@ def _receive(
 # form of a message
 
 
-class _NotAnObject(Exception):
-    pass
+class NotAnObject(Exception):
+    """The bytes of a message are no object, or one of another serializer."""
+
+
+def object_bytes(obj: Any) -> bytes:
+    """The message of an object, in one piece."""
+    return b"".join(_packed(obj, None, 0))
 
 
 def _pieces(self: Initiator, obj: Any, serializer: Serializer | None) -> list[Any]:
     """The message of an object, in pieces."""
+    return _packed(obj, serializer, _room(self))
+
+
+def _packed(obj: Any, serializer: Serializer | None, room: int) -> list[Any]:
+    """The message of an object; up to `room` buffers are pieces of their own."""
     buffers: list[memoryview] = []
 
     def out_of_band(buffer: pickle.PickleBuffer) -> bool:
@@ -271,9 +321,9 @@ def _pieces(self: Initiator, obj: Any, serializer: Serializer | None) -> list[An
         assert serializer is not None
         kind, body = _OTHER, serializer.dumps(obj)
     sizes = [raw.nbytes | (_READ_ONLY if raw.readonly else 0) for raw in buffers]
-    head = _HEAD.pack(_MAGIC, _VERSION, kind, 0, len(buffers), 0, len(body))
+    head = _HEAD.pack(_MAGIC, _VERSIONS.newest, kind, 0, len(buffers), 0, len(body))
     run = [head, struct.pack(f"<{len(sizes)}Q", *sizes), body]
-    return list(_joined(run, buffers, _room(self)))
+    return list(_joined(run, buffers, room))
 
 
 def _is_pickle(serializer: Serializer | None) -> bool:
@@ -304,19 +354,23 @@ def _joined(run: list[Any], buffers: list[memoryview], room: int) -> Iterator[An
         yield b"".join(run)
 
 
-def _read(data: bytearray, serializer: Serializer | None) -> Any:
-    """The object of a message.
+def read_object(data: bytearray, serializer: Serializer | None = None) -> Any:
+    """The object of a message. Whoever calls this has made sure that its sender is trusted.
 
     Raises
     ------
-    _NotAnObject
+    NotAnObject
         With what is wrong with it.
+    IncompatiblePeer
+        When it is of another version.
+    Exception
+        What the serializer raises.
     """
     whole = memoryview(data)
     kind, body, buffers = _taken_apart(whole)
     if (kind == _PICKLE) != _is_pickle(serializer):
         sent = "with another serializer" if kind == _OTHER else "as a pickle, not with that serializer"
-        raise _NotAnObject(f"the object was sent {sent}")
+        raise NotAnObject(f"the object was sent {sent}")
     if serializer is None or kind == _PICKLE:
         return pickle.loads(body, buffers=buffers)
     return serializer.loads(bytes(body))
@@ -325,23 +379,25 @@ def _read(data: bytearray, serializer: Serializer | None) -> Any:
 def _taken_apart(whole: memoryview) -> tuple[int, memoryview, list[memoryview]]:
     size = whole.nbytes
     if size < _HEAD.size:
-        raise _NotAnObject(f"{size} bytes, which are no object")
+        raise NotAnObject(f"{size} bytes, which are no object")
     magic, version, kind, _zeros, count, _more, length = _HEAD.unpack_from(whole)
-    if magic != _MAGIC or kind not in (_PICKLE, _OTHER):
-        raise _NotAnObject(f"{size} bytes, which are no object")
-    if version != _VERSION:
-        raise _NotAnObject(f"an object of version {version}; {_VERSION} is known")
+    if magic != _MAGIC or not version:
+        raise NotAnObject(f"{size} bytes, which are no object")
+    if not _VERSIONS.include_one_of(Versions(version)):
+        raise _VERSIONS.incompatible(Versions(version), "objects with their buffers")
+    if kind not in (_PICKLE, _OTHER):
+        raise NotAnObject(f"{size} bytes, which are no object")
     start = _HEAD.size + 8 * count
     if start > size or length > size - start:
-        raise _NotAnObject(f"an object that claims more than its {size} bytes")
+        raise NotAnObject(f"an object that claims more than its {size} bytes")
     body, end = whole[start : start + length], start + length
     buffers = []
     for entry in struct.unpack_from(f"<{count}Q", whole, _HEAD.size):
         start = end + -end % _ALIGNMENT
         end = start + (entry & ~_READ_ONLY)
         if end > size:
-            raise _NotAnObject(f"an object that claims more than its {size} bytes")
+            raise NotAnObject(f"an object that claims more than its {size} bytes")
         buffers.append(whole[start:end].toreadonly() if entry & _READ_ONLY else whole[start:end])
     if end != size:
-        raise _NotAnObject(f"an object with {size - end} bytes too many")
+        raise NotAnObject(f"an object with {size - end} bytes too many")
     return kind, body, buffers

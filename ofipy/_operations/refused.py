@@ -8,7 +8,7 @@ from typing import Any
 from ofipy._base.atomic_types import AtomicOp, Datatype
 from ofipy._base.binding import check, failure, ffi, lib
 from ofipy._base.errors import FabricError
-from ofipy._base.flags import Cap, Flag, Op
+from ofipy._base.flags import Cap, EndpointType, Flag, Op
 from ofipy._discovery.domain import Domain
 from ofipy._discovery.info import Info
 
@@ -80,6 +80,8 @@ def _invalid(record: Any, info: Info) -> Why | None:
     allowed = lib.ofp_operation_allowed_flags(op)
     if wrong := record.flags & ~allowed:
         return f"flags {_names(wrong)} do not go with it", f"known are {_names(allowed)}"
+    if op in _RECEIVES and record.flags & Flag.BOUND and record.peer == lib.OFP_PEER_ANY:
+        return "incarnation= of a receive from anyone", "name the peer whose incarnation it is"
     if op in _RECEIVES and (mode := record.flags & ~(_ALWAYS.value)):
         return f"flags {_names(mode)} do not go together", None
     if op in _MESSAGES:
@@ -98,6 +100,8 @@ def _invalid(record: Any, info: Info) -> Why | None:
 
 def _unsupported(record: Any, info: Info) -> Why | None:
     op = Op(record.op)
+    if record.flags & Flag.BOUND:
+        return _no_incarnations(info)
     needed = Cap(lib.ofp_operation_capability(op))
     if needed == Cap.ATOMIC and record.flags & Flag.DEVICE_ATOMIC:
         needed = Cap.DEVICE_ATOMIC
@@ -111,6 +115,22 @@ def _unsupported(record: Any, info: Info) -> Why | None:
         if asked and not info.caps & cap:
             return f"without the capability {str(cap.name).lower()}", "choose another provider: ofipy info"
     return _no_such_atomic(record, op) if needed & (Cap.ATOMIC | Cap.DEVICE_ATOMIC) else None
+
+
+def _no_incarnations(info: Info) -> Why:
+    if info.ep_type is EndpointType.MSG:
+        return "incarnation=: a connection of type msg is one incarnation", "leave it out"
+    if info.ep_type is EndpointType.DGRAM:
+        return "incarnation=: datagrams have no connections", "use endpoints of type rdm"
+    if info.offloads_matching:
+        return (
+            "incarnation=: this transport matches receives itself, and does not say when a peer was lost",
+            "use a provider of ofipy's own: shm, tcp, verbs or link",
+        )
+    return (
+        "incarnation=: a receive context has peers of several endpoints",
+        "receive with an endpoint of its own",
+    )
 
 
 def _no_such_atomic(record: Any, op: Op) -> Why:

@@ -49,6 +49,7 @@ def read(
     *,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
@@ -66,6 +67,8 @@ def read(
         Completion level; what was read is always there when the request has finished.
     flags : Flag or str, optional
         Such as ``fence``.
+    incarnation : int, optional
+        As of :meth:`tsend`.
     room_timeout : float, optional
         Seconds to wait for room in a full transmit queue; as of :meth:`tsend`.
     timeout : float, optional
@@ -83,12 +86,18 @@ def read(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    if flags is None and room_timeout is None and type(remote) is RemoteRegion and remote._rights & READS:
+    if (
+        flags is None
+        and incarnation is None
+        and room_timeout is None
+        and type(remote) is RemoteRegion
+        and remote._rights & READS
+    ):
         bits = 0 if complete is None else complete_flags(complete)
         request: Request | None = self._poster.rma(self, _READ, into, peer, remote._segment, bits)
         if request is not None:
             return request
-    return _start(self, _READ, into, peer, remote, None, complete, flags, room_timeout)
+    return _start(self, _READ, into, peer, remote, None, complete, flags, room_timeout, incarnation)
 
 
 def write(
@@ -100,6 +109,7 @@ def write(
     remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     room_timeout: float | None = None,
     timeout: float | None = None,
     data: int | None = None,
@@ -121,6 +131,8 @@ def write(
         when the buffer is reusable.
     flags : Flag or str, optional
         Such as ``fence`` or ``inject``.
+    incarnation : int, optional
+        As of :meth:`tsend`.
     room_timeout : float, optional
         Seconds to wait for room in a full transmit queue; as of :meth:`tsend`.
     timeout : float, optional
@@ -145,6 +157,7 @@ def write(
     if (
         remote_data is None
         and flags is None
+        and incarnation is None
         and room_timeout is None
         and type(remote) is RemoteRegion
         and remote._rights & WRITES
@@ -153,7 +166,7 @@ def write(
         request: Request | None = self._poster.rma(self, _WRITE, buffer, peer, remote._segment, bits)
         if request is not None:
             return request
-    return _start(self, _WRITE, buffer, peer, remote, remote_data, complete, flags, room_timeout)
+    return _start(self, _WRITE, buffer, peer, remote, remote_data, complete, flags, room_timeout, incarnation)
 
 
 # prepared
@@ -167,9 +180,10 @@ def prepare_read(
     *,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
 ) -> PreparedRequest:
     """Prepare a read that is started many times; arguments as of :meth:`read`."""
-    return _prepare(self, _READ, into, peer, remote, None, complete, flags)
+    return _prepare(self, _READ, into, peer, remote, None, complete, flags, incarnation)
 
 
 def prepare_write(
@@ -181,12 +195,13 @@ def prepare_write(
     remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    incarnation: int | None = None,
     data: int | None = None,
 ) -> PreparedRequest:
     """Prepare a write that is started many times; arguments as of :meth:`write`."""
     if data is not None:
         remote_data = remote_data_from(data)
-    return _prepare(self, _WRITE, buffer, peer, remote, remote_data, complete, flags)
+    return _prepare(self, _WRITE, buffer, peer, remote, remote_data, complete, flags, incarnation)
 
 
 # raw
@@ -243,6 +258,7 @@ def _record(
     complete: str | None,
     flags: Flag | str | None,
     context: int = 0,
+    incarnation: int | None = None,
 ) -> tuple[Any, RemoteMemory]:
     """Make a record; with the remote segments that it points to."""
     bits = parse_flags(Flag, flags).value | complete_flags(complete)
@@ -259,6 +275,7 @@ def _record(
         data=data or 0,
         flags=bits,
         context=context,
+        incarnation=incarnation,
     )
 
 
@@ -272,11 +289,12 @@ def _start(
     complete: str | None,
     flags: Flag | str | None,
     timeout: float | None,
+    incarnation: int | None,
 ) -> Request:
     name = _NAMES[op]
     self._pointer(name)
     memory = local_memory(buffer, domain=self._domain, writable=op == _READ, operation=name)
-    record, far = _record(self, op, memory, peer, remote, data, complete, flags)
+    record, far = _record(self, op, memory, peer, remote, data, complete, flags, incarnation=incarnation)
     keep = (memory.segments, memory.keep, far)
     return start(self, Request, PLAIN, record, keep, name, peer, timeout)  # type: ignore[no-any-return]
 
@@ -290,11 +308,12 @@ def _prepare(
     data: int | None,
     complete: str | None,
     flags: Flag | str | None,
+    incarnation: int | None,
 ) -> PreparedRequest:
     name = _NAMES[op]
     self._pointer(name)
     memory = local_memory(buffer, domain=self._domain, writable=op == _READ, operation=name)
-    record, far = _record(self, op, memory, peer, remote, data, complete, flags)
+    record, far = _record(self, op, memory, peer, remote, data, complete, flags, incarnation=incarnation)
     # The record points to the segments for as long as it may be started.
     return prepare(self, record, (memory.segments, memory.keep, far), name, peer)
 

@@ -9,12 +9,13 @@ import resource
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import ofipy
 from ofipy._base.errors import FabricError
 from ofipy._discovery.info import Explanation
 from ofipy._objects.open import default_info
+from ofipy.host.device import list_devices
+from ofipy.host.tree import Tree
 from ofipy.jobs.keys import configured
 
 __all__ = ["Check", "State", "examine"]
@@ -24,7 +25,7 @@ _DESCRIPTORS_ENOUGH = 1024
 _LOCKED_ENOUGH = 64 * _MIB
 _SHARED_ENOUGH = 256 * _MIB
 _PR_SET_PTRACER = 0x59616D61
-_DEVICES = Path("/sys/class/infiniband")
+_GROUPS = "sys/fs/cgroup"
 
 
 class State(enum.StrEnum):
@@ -50,19 +51,21 @@ class Check:
 
 def examine() -> list[Check]:
     """Make every check, in the order in which they are shown."""
-    attach = check_attach(try_attach)  # forks: before anything has threads
+    tree = Tree()
+    devices = list_devices(tree)
+    attach = check_attach(try_attach, tree)  # forks: before anything has threads
     explained = ofipy.getinfo(provider=("link", "shm", "tcp", "verbs", "ofi"), explain=True)
     providers = {each.provider: each for each in explained}
     return [
         check_choice(),
         check_interfaces(providers.get("tcp")),
-        check_congestion(Path("/proc/sys/net/ipv4")),
+        check_congestion(tree),
         attach,
-        check_shared_memory(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")),
+        check_shared_memory(tree),
         check_descriptors(*resource.getrlimit(resource.RLIMIT_NOFILE)),
-        check_locked(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], devices()),
+        check_locked(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], devices),
         check_key([info for each in explained for info in each.infos]),
-        check_verbs(providers.get("verbs"), devices()),
+        check_verbs(providers.get("verbs"), devices),
         check_libfabric(providers.get("ofi")),
     ]
 
@@ -92,11 +95,11 @@ def check_interfaces(tcp: Explanation | None) -> Check:
     )
 
 
-def check_congestion(settings: Path) -> Check:
+def check_congestion(tree: Tree) -> Check:
     """What TCP paces itself by."""
     own = parameter("OFIPY_TCP_CONGESTION_CONTROL")
-    system = read(settings / "tcp_congestion_control")
-    available = (read(settings / "tcp_available_congestion_control") or "").split()
+    system = tree.line("proc/sys/net/ipv4/tcp_congestion_control")
+    available = (tree.line("proc/sys/net/ipv4/tcp_available_congestion_control") or "").split()
     name = "congestion control"
     if own and available and own not in available:
         return Check(
@@ -129,15 +132,13 @@ def try_attach() -> int:
     return code if code >= 0 else errno.EPERM  # a filter of system calls may kill
 
 
-def check_attach(
-    attempt: Callable[[], int], yama: Path = Path("/proc/sys/kernel/yama/ptrace_scope")
-) -> Check:
+def check_attach(attempt: Callable[[], int], tree: Tree) -> Check:
     """Whether large messages go between processes with a single copy."""
     name = "attach"
     if parameter("OFIPY_SHM_ATTACH") == "no":
         return Check(name, State.OK, "switched off by OFIPY_SHM_ATTACH")
     error = attempt()
-    scope = read(yama)
+    scope = tree.line("proc/sys/kernel/yama/ptrace_scope")
     text = f"Yama's ptrace_scope is {scope}" if scope is not None else "no Yama"
     if not error:
         return Check(name, State.OK, f"processes of this user read each other's memory; {text}")
@@ -150,7 +151,7 @@ def check_attach(
     return Check(name, State.WARNING, finding, remedy)
 
 
-def check_shared_memory(root: Path, membership: Path) -> Check:
+def check_shared_memory(tree: Tree) -> Check:
     """Whether there is memory that processes can share, and how much the control group allows."""
     name = "shared memory"
     try:
@@ -161,7 +162,7 @@ def check_shared_memory(root: Path, membership: Path) -> Check:
             os.close(descriptor)
     except OSError as error:
         return Check(name, State.FAILED, f"memfd_create: {error.strerror}", "raise the limit on memory")
-    left, where = min(memory_left(root, membership), default=(None, ""))
+    left, where = min(memory_left(tree), default=(None, ""))
     if left is None:
         return Check(name, State.OK, "no limit of a control group; /dev/shm is not used")
     finding = f"the control group has {left // _MIB} MiB left of {where}"
@@ -170,19 +171,18 @@ def check_shared_memory(root: Path, membership: Path) -> Check:
     return Check(name, State.OK, finding)
 
 
-def memory_left(root: Path, membership: Path) -> Iterator[tuple[int, str]]:
+def memory_left(tree: Tree) -> Iterator[tuple[int, str]]:
     """Bytes that each control group above this process has left, and which file says so."""
-    lines = (read(membership) or "").splitlines()
+    lines = (tree.text("proc/self/cgroup") or "").splitlines()
     path = next((line[3:] for line in lines if line.startswith("0::")), None)
     if path is None:
         return
-    group = root / path.lstrip("/")
-    for each in (group, *group.parents):
-        limit, used = read(each / "memory.max"), read(each / "memory.current")
-        if limit and limit.isdecimal() and used:
-            yield int(limit) - int(used), str(each / "memory.max")
-        if each == root:
-            return
+    groups = [part for part in path.split("/") if part]
+    for depth in range(len(groups), -1, -1):
+        folder = "/".join((_GROUPS, *groups[:depth]))
+        limit, used = tree.number(f"{folder}/memory.max"), tree.number(f"{folder}/memory.current")
+        if limit is not None and used is not None:
+            yield limit - used, f"/{folder}/memory.max"
 
 
 def check_descriptors(soft: int, hard: int) -> Check:
@@ -274,19 +274,3 @@ def check_libfabric(ofi: Explanation | None) -> Check:
 def parameter(name: str) -> str:
     """The value in force; empty where nobody has set one."""
     return next((each.value for each in ofipy.parameters() if each.name == name), "")
-
-
-def devices() -> list[str]:
-    """The RDMA devices that the kernel has."""
-    try:
-        return sorted(each.name for each in _DEVICES.iterdir())
-    except OSError:
-        return []
-
-
-def read(path: Path) -> str | None:
-    """A small file of the kernel's, without the end of its line; None where there is none."""
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return None

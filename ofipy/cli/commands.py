@@ -5,9 +5,17 @@ from pathlib import Path
 
 import rich_click as click
 
+from ofipy.cli.filters import parse_filters
 from ofipy.cli.support import Seconds
 
 __all__ = ["ofipy_command"]
+
+ROOT = click.option(
+    "--root",
+    metavar="DIR|TAR",
+    type=click.Path(),
+    help="Read the recorded machine in this folder or tar archive, not this host.",
+)
 
 
 @click.group(name="ofipy", context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,6 +30,14 @@ def ofipy_command() -> None:
     "-c", "--caps", metavar="NAME[,NAME]", help="Only infos with all these capabilities, such as tagged,rma."
 )
 @click.option("-t", "--ep-type", metavar="TYPE", help="Only this endpoint type: rdm, msg or dgram.")
+@click.option(
+    "--filter",
+    "filters",
+    callback=parse_filters,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Only infos whose device is so: numa_node=0, domain=mlx5_0, link_layer=InfiniBand. May be repeated.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show every attribute.")
 @click.option("--env", "show_parameters", is_flag=True, help="Show parameters: value, default, origin, help.")
 @click.option(
@@ -34,21 +50,31 @@ def ofipy_command() -> None:
 @click.option(
     "--job", "show_job", is_flag=True, help="Show the job that ofipy.job() would join, and its launcher."
 )
+@click.option(
+    "--version", "show_versions", is_flag=True, help="Show what `ofipy version` does, for reports of faults."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def info(
     provider: str | None,
     caps: str | None,
     ep_type: str | None,
+    filters: tuple[tuple[str, str], ...],
     verbose: bool,
     show_parameters: bool,
     show_atomics: bool,
     show_hooks: bool,
     show_job: bool,
+    show_versions: bool,
     as_json: bool,
 ) -> None:
     """List providers: what each can do, or why it cannot run and what to do about it."""
     from ofipy.cli import info as module
 
+    if show_versions:
+        from ofipy.cli import version
+
+        version.show_version(as_json=as_json)
+        return
     if show_parameters:
         module.show_parameters(as_json=as_json)
     elif show_hooks:
@@ -62,7 +88,14 @@ def info(
 
         atomics.show_atomics(provider=provider, caps=caps, ep_type=ep_type, as_json=as_json)
     else:
-        module.show_providers(provider=provider, caps=caps, ep_type=ep_type, verbose=verbose, as_json=as_json)
+        module.show_providers(
+            provider=provider,
+            caps=caps,
+            ep_type=ep_type,
+            filters=filters,
+            verbose=verbose,
+            as_json=as_json,
+        )
 
 
 @ofipy_command.command()
@@ -129,12 +162,25 @@ def pingpong(
 @click.option(
     "--pin/--no-pin", default=True, help="Pin each process to cores of its own, if there are enough."
 )
+@click.option("--keep-going", is_flag=True, help="When a process fails, leave the others running.")
 @click.argument("command", metavar="PROGRAM [ARGUMENT]...", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(number: int | None, hosts: str | None, ssh: str, pin: bool, command: tuple[str, ...]) -> int:
+def run(
+    number: int | None, hosts: str | None, ssh: str, pin: bool, keep_going: bool, command: tuple[str, ...]
+) -> int:
     """Start PROGRAM several times as one job. Its processes find each other by ofipy.job()."""
     from ofipy.cli.run import run_job
 
-    return run_job(command, number=number, hosts=hosts, ssh=ssh, pin=pin)
+    return run_job(command, number=number, hosts=hosts, ssh=ssh, pin=pin, keep_going=keep_going)
+
+
+@ofipy_command.command()
+@click.argument("address", metavar="HOST:PORT")
+@click.option("--name", metavar="TEXT", help="Name of the worker in messages; default: process and host.")
+def worker(address: str, name: str | None) -> int:
+    """Run tasks of the Executor that listens at HOST:PORT. Ctrl-C or SIGTERM ends it after the task that it runs."""
+    from ofipy.executor.worker import Worker
+
+    return Worker(address, name=name).serve()
 
 
 @ofipy_command.command()
@@ -155,9 +201,63 @@ def doctor(as_json: bool) -> None:
     module.show_checks(as_json=as_json)
 
 
+@ofipy_command.command()
+@click.argument("place", metavar="[DEVICE[/PORT]]", required=False)
+@ROOT
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def devinfo(place: str | None, root: str | None, as_json: bool) -> None:
+    """Show RDMA devices and their ports, up or down: a line each, or everything about DEVICE."""
+    from ofipy.cli.devinfo import show_devices
+
+    show_devices(root=root, place=place, as_json=as_json)
+
+
+@ofipy_command.command()
+@click.argument("place", metavar="[DEVICE[/PORT]|INTERFACE]", required=False)
+@click.option("--errors", is_flag=True, help="Only counters of errors.")
+@click.option("--nonzero", is_flag=True, help="Only counters above 0.")
+@click.option(
+    "--watch",
+    type=Seconds(),
+    metavar="SECONDS",
+    help="Print again after this time, with what has changed, until Ctrl-C.",
+)
+@click.option(
+    "-n", "--number", type=click.IntRange(min=1), metavar="NUMBER", help="With --watch: print so many times."
+)
+@ROOT
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --watch one a line.")
+def counters(
+    place: str | None,
+    errors: bool,
+    nonzero: bool,
+    watch: float | None,
+    number: int | None,
+    root: str | None,
+    as_json: bool,
+) -> None:
+    """Show the counters of RDMA devices, network interfaces and TCP. None is ever reset."""
+    from ofipy.cli.counters import Selection, show_counters
+
+    if number is not None and watch is None:
+        raise click.UsageError("--number is for --watch: give both")
+    selection = Selection(errors=errors, nonzero=nonzero)
+    show_counters(root=root, place=place, selection=selection, watch=watch, number=number, as_json=as_json)
+
+
+@ofipy_command.command(context_settings={"ignore_unknown_options": True})
+@click.argument("error", metavar="CODE|NAME")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def strerror(error: str, as_json: bool) -> None:
+    """Say what an error is: a number, or a name such as EAGAIN, FI_ETRUNC or PeerLost."""
+    from ofipy.cli.strerror import show_error
+
+    show_error(error, as_json=as_json)
+
+
 @ofipy_command.group()
 def key() -> None:
-    """Make keys that peers prove to each other (OFIPY_AUTH_KEY_FILE)."""
+    """Make and show keys that peers prove to each other (OFIPY_AUTH_KEY_FILE)."""
 
 
 @key.command()
@@ -167,6 +267,17 @@ def new(file: Path) -> None:
     from ofipy.cli.key import new_key
 
     new_key(file)
+
+
+@key.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--tls", is_flag=True, required=True, help="Show the pre-shared key of TLS, and its name.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def show(file: Path, tls: bool, as_json: bool) -> None:
+    """Show what endpoints derive from the key in FILE. Keep the output as secret as the key."""
+    from ofipy.cli.key import show_tls_key
+
+    show_tls_key(file, as_json=as_json)
 
 
 @ofipy_command.group()

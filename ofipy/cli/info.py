@@ -17,8 +17,10 @@ from ofipy._base.spelling import unknown_variables
 from ofipy._discovery.hooks import every
 from ofipy._discovery.info import Explanation, Info, details
 from ofipy._objects.open import default_info
+from ofipy.cli.filters import keep_fitting
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
 from ofipy.cli.tables import WRAPPED_WIDTH, print_table
+from ofipy.host.tree import Tree
 
 __all__ = ["show_hooks", "show_parameters", "show_providers"]
 
@@ -27,7 +29,13 @@ MARK = "*"
 
 
 def show_providers(
-    *, provider: str | None, caps: str | None, ep_type: str | None, verbose: bool, as_json: bool
+    *,
+    provider: str | None,
+    caps: str | None,
+    ep_type: str | None,
+    filters: Sequence[tuple[str, str]],
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Print providers.
 
@@ -35,6 +43,8 @@ def show_providers(
     ----------
     provider, caps, ep_type : str, optional
         Filters, as :func:`ofipy.getinfo` takes them; several names with commas.
+    filters : sequence of (str, str)
+        Names and values of :mod:`ofipy.cli.filters`.
     verbose : bool
         Every attribute.
     as_json : bool
@@ -49,6 +59,8 @@ def show_providers(
     found = ofipy.getinfo(provider=provider, caps=wanted, ep_type=ep_type, explain=True)
     names = set(provider.split(",")) if provider is not None else {each.provider for each in found}
     shown = [each for each in found if each.provider in names]
+    if filters:
+        shown = keep_fitting(shown, filters, Tree())
     if as_json:
         default = default_info()
         print_json(

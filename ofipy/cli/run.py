@@ -12,7 +12,15 @@ from ofipy.launch.run import run
 __all__ = ["run_job"]
 
 
-def run_job(command: Sequence[str], *, number: int | None, hosts: str | None, ssh: str, pin: bool) -> int:
+def run_job(
+    command: Sequence[str],
+    *,
+    number: int | None,
+    hosts: str | None,
+    ssh: str,
+    pin: bool,
+    keep_going: bool = False,
+) -> int:
     """Run the command; the parameters are its options as given.
 
     Raises
@@ -28,6 +36,6 @@ def run_job(command: Sequence[str], *, number: int | None, hosts: str | None, ss
         raise CommandError(f"{program}: there is no such program", code=ExitCode.USAGE)
     try:
         places = place(number, hosts)
-        return run(places, whole, ssh=ssh, pin=pin)
+        return run(places, whole, ssh=ssh, pin=pin, keep_going=keep_going)
     except ValueError as error:
         raise CommandError(str(error), code=ExitCode.USAGE) from None

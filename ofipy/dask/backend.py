@@ -14,7 +14,8 @@ from distributed.comm.registry import Backend
 from distributed.comm.utils import ensure_concrete_host
 from distributed.utils import ensure_ip, get_ip, get_ipv6
 
-from ofipy._base.errors import AddressInUse, FabricError, InvalidArgument, NotSupported
+from ofipy._base import config
+from ofipy._base.errors import AddressInUse, FabricError, IncompatiblePeer, InvalidArgument, NotSupported
 from ofipy._discovery.av import Peer
 from ofipy.dask import wire
 from ofipy.dask.comm import OFI
@@ -30,10 +31,10 @@ _TRIES = 100
 
 
 def _refuse_encryption(address: str, arguments: dict[str, Any]) -> None:
-    if arguments.get("require_encryption"):
+    if arguments.get("require_encryption") and config.value("ENCRYPTION") != "required":
         raise RuntimeError(
             f"encryption required by Dask configuration, refusing communication from/to {_PREFIX + address!r}: "
-            "ofipy proves who the other side is (OFIPY_AUTH_KEY_FILE), and does not encrypt"
+            "set OFIPY_ENCRYPTION=required and OFIPY_AUTH_KEY_FILE for every process of the cluster"
         )
 
 
@@ -60,18 +61,25 @@ class OFIConnector(Connector):
         # The port is no port: nobody can call there. It tells connections of this host apart.
         local = _PREFIX + unparse_host_port(get_ip(host), 1 + number % 65535)
         try:
-            far_number = await self._call(hub, peer, number, local)
+            await hub.reach(peer)
+            incarnation = hub.incarnation(peer)
+            far_number = await self._call(hub, peer, incarnation, number, local)
         except BaseException:
             hub.let_go()
             raise
-        return OFI(hub, peer, number, far_number, local, _PREFIX + address, deserialize)
+        return OFI(hub, peer, incarnation, number, far_number, local, _PREFIX + address, deserialize)
 
     @staticmethod
-    async def _call(hub: Hub, peer: Peer, number: int, local: str) -> int:
-        answer = hub.endpoint.trecv(peer, tag=wire.tag(wire.Kind.ANSWER, number))
+    async def _call(hub: Hub, peer: Peer, incarnation: int | None, number: int, local: str) -> int:
+        answer = hub.endpoint.trecv(peer, tag=wire.tag(wire.Kind.ANSWER, number), incarnation=incarnation)
         try:
-            await hub.endpoint.tsend(wire.pack_call(number, local), peer, tag=wire.tag(wire.Kind.CALL))
-            far_number = wire.read_answer(bytes((await answer).data))
+            await hub.endpoint.tsend(
+                wire.pack_call(number, local),
+                peer,
+                tag=wire.tag(wire.Kind.CALL),
+                incarnation=incarnation,
+            )
+            far_number = wire.read_answer(bytes((await answer).data), str(peer.address))
         finally:
             if not answer.done:
                 answer.cancel()
@@ -134,16 +142,28 @@ class OFIListener(BaseListener):
                 _log.warning("at %s: %s", self.listen_address, error)
 
     def _take(self, hub: Hub, message: Any) -> None:
-        version, far_number, address = wire.read_call(bytes(message.data))
+        versions, far_number, address = wire.read_call(bytes(message.data))
         tag = wire.tag(wire.Kind.ANSWER, far_number)
         if message.source is None:
             raise InvalidArgument("a call of somebody who is not known")
-        if not wire.speaks(version):
+        try:
+            wire.check_versions(versions, address)
+        except IncompatiblePeer:
             hub.endpoint.tsend(wire.pack_answer(None), message.source, tag=tag)
-            raise InvalidArgument(f"a call by version {version} of the protocol, from {address}")
+            raise
+        incarnation = message.incarnation if hub.binds else None
         number = hub.take()
-        hub.endpoint.tsend(wire.pack_answer(number), message.source, tag=tag)
-        comm = OFI(hub, message.source, number, far_number, self.contact_address, address, self._deserialize)
+        hub.endpoint.tsend(wire.pack_answer(number), message.source, tag=tag, incarnation=incarnation)
+        comm = OFI(
+            hub,
+            message.source,
+            incarnation,
+            number,
+            far_number,
+            self.contact_address,
+            address,
+            self._deserialize,
+        )
         comm.allow_offload = self._allow_offload
         task = asyncio.create_task(self._handle(comm))
         self._tasks.add(task)

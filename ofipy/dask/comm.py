@@ -33,6 +33,8 @@ class OFI(Comm):
         By which endpoint; already taken for `number`.
     peer : Peer
         The other process.
+    incarnation : int or None
+        That one of the peer alone: a message that is missing ends the connection. None: the transport has none.
     number, far_number : int
         By which this side and the other one know the connection.
     local_address, peer_address : str
@@ -45,6 +47,7 @@ class OFI(Comm):
         self,
         hub: Hub,
         peer: Peer,
+        incarnation: int | None,
         number: int,
         far_number: int,
         local_address: str,
@@ -52,7 +55,7 @@ class OFI(Comm):
         deserialize: bool = True,
     ) -> None:
         super().__init__(deserialize=deserialize)
-        self._hub, self._peer = hub, peer
+        self._hub, self._peer, self._incarnation = hub, peer, incarnation
         self._number, self._far_number = number, far_number
         self._local_addr, self._peer_addr = local_address, peer_address  # distributed's connect() reads these
         self._sent: deque[tuple[Any, int]] = deque()  # requests that may be under way, and their bytes
@@ -62,7 +65,9 @@ class OFI(Comm):
         self._said_goodbye = False  # the other side
         self._limit = parse_bytes(dask.config.get("distributed.comm.ofi.queue"))
         text = f"{local_address} to {peer_address}"
-        self._ender = weakref.finalize(self, _end_dangling, text, hub, peer, number, far_number, self._sent)
+        self._ender = weakref.finalize(
+            self, _end_dangling, text, hub, peer, incarnation, number, far_number, self._sent
+        )
         self._ender.atexit = False
 
     @property
@@ -123,7 +128,9 @@ class OFI(Comm):
     async def _read_frames(self) -> list[Any] | None:
         endpoint = self._hub.endpoint
         self._hub.tidy()
-        self._reading = endpoint.trecv(self._peer, tag=wire.tag(wire.Kind.HEAD, self._number))
+        self._reading = endpoint.trecv(
+            self._peer, tag=wire.tag(wire.Kind.HEAD, self._number), incarnation=self._incarnation
+        )
         message = await self._reading
         if self.closed():  # by another task; the hub reads what follows
             raise CommClosedError(f"in {self!r}: closed")
@@ -134,7 +141,9 @@ class OFI(Comm):
             return None
         rest = [self._hub.memory.take(size) for size in head.following]
         tag = wire.tag(wire.Kind.FRAMES, self._number)
-        self._frames.extend(endpoint.trecv_into(each, self._peer, tag=tag) for each in rest)
+        self._frames.extend(
+            endpoint.trecv_into(each, self._peer, tag=tag, incarnation=self._incarnation) for each in rest
+        )
         for each in rest:
             message = await self._frames[0]
             self._frames.popleft()
@@ -202,7 +211,12 @@ class OFI(Comm):
         while True:
             self._check_open()  # another task may have ended it, and nothing is sent after the goodbye
             try:
-                request = self._hub.endpoint.tsend(piece, self._peer, tag=wire.tag(kind, self._far_number))
+                request = self._hub.endpoint.tsend(
+                    piece,
+                    self._peer,
+                    tag=wire.tag(kind, self._far_number),
+                    incarnation=self._incarnation,
+                )
             except Again:
                 if self._sent:
                     await self._sent[0][0]
@@ -249,6 +263,7 @@ class OFI(Comm):
                 self._peer,
                 self._number,
                 self._far_number,
+                incarnation=self._incarnation,
                 sent=[request for request, _ in self._sent],
                 owed=self._owed,
                 reading=self._reading,
@@ -263,7 +278,13 @@ class OFI(Comm):
 
 
 def _end_dangling(
-    text: str, hub: Hub, peer: Peer, number: int, far_number: int, sent: deque[tuple[Any, int]]
+    text: str,
+    hub: Hub,
+    peer: Peer,
+    incarnation: int | None,
+    number: int,
+    far_number: int,
+    sent: deque[tuple[Any, int]],
 ) -> None:
     _log.warning("closing the dangling connection %s", text)
-    hub.end(Ended(peer, number, far_number, sent=[request for request, _ in sent]))
+    hub.end(Ended(peer, number, far_number, incarnation=incarnation, sent=[request for request, _ in sent]))

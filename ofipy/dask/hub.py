@@ -27,8 +27,11 @@ from typing import Any
 import dask.config
 
 import ofipy
+from ofipy._base.binding import failure
 from ofipy._base.errors import Again, Canceled, FabricError
+from ofipy._base.flags import EndpointType
 from ofipy._completion.aio import Poller
+from ofipy._completion.request import Request
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy.dask import wire
@@ -48,6 +51,8 @@ class Ended:
     peer: Peer = field(kw_only=False)
     number: int = field(kw_only=False)
     far_number: int = field(kw_only=False)
+    incarnation: int | None = None
+    """Of the peer, that the connection is bound to."""
     sent: list[Any]
     """Requests of what may be on its way."""
     owed: int = 0
@@ -108,6 +113,30 @@ class Hub:
             _of_loops[loop] = hub
         return hub
 
+    @property
+    def binds(self) -> bool:
+        """Whether its transport numbers the incarnations of peers, and connections are bound to them."""
+        info = self.endpoint.info
+        return info.ep_type is EndpointType.RDM and not info.offloads_matching
+
+    def incarnation(self, peer: Peer) -> int | None:
+        """What a connection to the peer is bound to from now on."""
+        return self.endpoint.incarnation(peer) if self.binds else None
+
+    async def reach(self, peer: Peer) -> None:
+        """Wait until the peer is up; the transport connects if need be."""
+        request = self._ask(peer)
+        try:
+            await request
+        finally:
+            request.cancel()
+
+    def _ask(self, peer: Peer) -> Request:
+        request = self.endpoint._poster.reach(self.endpoint, Request, int(peer), 0)
+        if isinstance(request, int):
+            raise failure(-request, operation="connect", provider=self.endpoint.provider)
+        return request  # type: ignore[no-any-return]
+
     def take(self) -> int:
         """Begin to use it. Returns the number of the connection."""
         self._users += 1
@@ -128,11 +157,15 @@ class Hub:
                 self._task = asyncio.create_task(self._await_all())
 
     async def _await_all(self) -> None:
-        while self._under_way:
-            with suppress(FabricError):  # its connection's affair
-                await self._under_way[0]
-            self._under_way.popleft()
-            self.tidy()
+        try:
+            while self._under_way:
+                with suppress(FabricError):  # its connection's affair
+                    await self._under_way[0]
+                self._under_way.popleft()
+                self.tidy()
+        finally:
+            # A task refers to its loop, and the hub of a loop must not keep that alive.
+            self._task = None
 
     def end(self, ended: Ended) -> None:
         """Take over what is left of a connection; from any thread."""
@@ -190,7 +223,8 @@ class Hub:
                 return True
         except Again:
             pass
-        except FabricError:  # the other side is gone
+        except FabricError:  # the other side is gone, or the way there
+            self._call_again(ended.peer)
             return True
         if time.monotonic() < ended.until:
             return False
@@ -198,6 +232,12 @@ class Hub:
             if each is not None:
                 each.cancel()
         return True
+
+    def _call_again(self, peer: Peer) -> None:
+        """Connect once more, so that a side whose end of a broken connection is silent hears that it has ended."""
+        if self.binds and not self.endpoint.closed:
+            with suppress(FabricError):
+                self.see_to(self._ask(peer))
 
     def _say_goodbye(self, ended: Ended) -> None:
         while ended.owed:  # nothing, which the other side takes for the end within a message
@@ -208,7 +248,9 @@ class Hub:
             ended.said = True
 
     def _send(self, ended: Ended, piece: bytes, kind: wire.Kind) -> None:
-        request = self.endpoint.tsend(piece, ended.peer, tag=wire.tag(kind, ended.far_number))
+        request = self.endpoint.tsend(
+            piece, ended.peer, tag=wire.tag(kind, ended.far_number), incarnation=ended.incarnation
+        )
         if not request.done:
             ended.sent.append(request)
             self.see_to(request)
@@ -233,7 +275,9 @@ class Hub:
                 ended.frames.extend(self._receive(ended, wire.Kind.FRAMES) for _ in head.following)
 
     def _receive(self, ended: Ended, kind: wire.Kind) -> Any:
-        request = self.endpoint.trecv(ended.peer, tag=wire.tag(kind, ended.number))
+        request = self.endpoint.trecv(
+            ended.peer, tag=wire.tag(kind, ended.number), incarnation=ended.incarnation
+        )
         self.see_to(request)
         return request
 

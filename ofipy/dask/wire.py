@@ -21,24 +21,25 @@ from distributed.protocol.utils import pack_frames_prelude
 from distributed.utils import ensure_memoryview, nbytes
 
 from ofipy._base.errors import InvalidArgument
+from ofipy._base.versions import Versions
 
 __all__ = [
     "GOODBYE",
     "NUMBERS",
     "Head",
     "Kind",
+    "check_versions",
     "pack_answer",
     "pack_call",
     "pack_frames",
     "read_answer",
     "read_call",
     "read_head",
-    "speaks",
     "tag",
 ]
 
 _MARK = 0xDA5C << 48
-_VERSION = 2
+_VERSIONS = Versions(2)
 NUMBERS = 1 << 40
 """Numbers of connections are below."""
 _CALL = struct.Struct("<BQ")
@@ -66,11 +67,11 @@ def tag(kind: Kind, number: int = 0) -> int:
 
 def pack_call(number: int, address: str) -> bytes:
     """Ask for a connection; answers go to `number`."""
-    return _CALL.pack(_VERSION, number) + address.encode()
+    return _CALL.pack(_VERSIONS.newest, number) + address.encode()
 
 
-def read_call(blob: bytes) -> tuple[int, int, str]:
-    """Version, number and address of a caller.
+def read_call(blob: bytes) -> tuple[Versions, int, str]:
+    """Versions, number and address of a caller.
 
     Raises
     ------
@@ -82,24 +83,39 @@ def read_call(blob: bytes) -> tuple[int, int, str]:
     version, number = _CALL.unpack_from(blob)
     if number >= NUMBERS:
         raise InvalidArgument(f"a call with the number {number}")
-    return version, number, blob[_CALL.size :].decode(errors="replace")
+    return Versions(version), number, blob[_CALL.size :].decode(errors="replace")
 
 
-def speaks(version: int) -> bool:
-    """Whether a caller of that version is understood."""
-    return version == _VERSION
+def check_versions(theirs: Versions, peer: str) -> None:
+    """Check what the other side speaks.
+
+    Raises
+    ------
+    IncompatiblePeer
+        When this side does not.
+    """
+    if not _VERSIONS.include_one_of(theirs):
+        raise _VERSIONS.incompatible(theirs, "the messages of Dask's connections", peer=peer)
 
 
 def pack_answer(number: int | None) -> bytes:
-    """Accept by a number, or refuse."""
-    return _ANSWER.pack(number is not None, number or 0)
+    """Accept by a number, or refuse and say what this side speaks."""
+    return _ANSWER.pack(number is not None, _VERSIONS.newest if number is None else number)
 
 
-def read_answer(blob: bytes) -> int | None:
-    """The number that was accepted by; None: refused, or no answer at all."""
+def read_answer(blob: bytes, peer: str) -> int | None:
+    """The number that was accepted by; None: refused, or no answer at all.
+
+    Raises
+    ------
+    IncompatiblePeer
+        When the other side speaks another version.
+    """
     if len(blob) != _ANSWER.size:
         return None
     accepted, number = _ANSWER.unpack(blob)
+    if not accepted and number:
+        check_versions(Versions(number), peer)
     return number if accepted and number < NUMBERS else None
 
 

@@ -11,12 +11,14 @@ import struct
 from collections.abc import Mapping
 
 from ofipy._base.errors import InvalidArgument
+from ofipy._base.versions import Versions
 
 __all__ = ["GRACE", "PAUSE", "Departures"]
 
-_HEAD = struct.Struct("<4sBxxxIII")  # magic, version, rank of the sender, size of the job, departures
+# Magic, newest version, earlier versions, rank of the sender, size of the job, departures.
+_HEAD = struct.Struct("<4sBBxxIII")
 _MAGIC = b"OFPD"
-_VERSION = 1
+_VERSIONS = Versions(1)
 _ENTRY = struct.Struct("<I")
 _DIED = 1 << 31
 PAUSE = 0.05
@@ -138,7 +140,9 @@ class Departures:
         return self._message(self._untold | {self._rank: died})
 
     def _message(self, departures: Mapping[int, bool]) -> bytes:
-        head = _HEAD.pack(_MAGIC, _VERSION, self._rank, self._size, len(departures))
+        head = _HEAD.pack(
+            _MAGIC, _VERSIONS.newest, _VERSIONS.earlier, self._rank, self._size, len(departures)
+        )
         return head + b"".join(_ENTRY.pack(rank | died * _DIED) for rank, died in departures.items())
 
     def read(self, message: bytes) -> tuple[int, dict[int, bool]]:
@@ -148,10 +152,15 @@ class Departures:
         ------
         InvalidArgument
             When it is no message of this job.
+        IncompatiblePeer
+            When it is of a release that speaks no version of this one.
         """
         if len(message) >= _HEAD.size:
-            magic, version, sender, size, count = _HEAD.unpack_from(message)
-            is_ours = (magic, version, size) == (_MAGIC, _VERSION, self._size) and sender < size
+            magic, newest, earlier, sender, size, count = _HEAD.unpack_from(message)
+            theirs = Versions(newest, earlier)
+            if magic == _MAGIC and not _VERSIONS.include_one_of(theirs):
+                raise _VERSIONS.incompatible(theirs, "the news of a job", operation="job")
+            is_ours = (magic, size) == (_MAGIC, self._size) and sender < size
             if is_ours and len(message) == _HEAD.size + count * _ENTRY.size:
                 words = [word for (word,) in _ENTRY.iter_unpack(message[_HEAD.size :])]
                 departures = {word & ~_DIED: bool(word & _DIED) for word in words}

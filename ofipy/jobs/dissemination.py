@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ofipy._base.errors import InvalidArgument
+from ofipy._base.versions import Versions
 
 __all__ = ["HEAD_SIZE", "Dissemination", "Round", "partners", "rounds"]
 
-_HEAD = struct.Struct("<4sBBHIIQI")  # magic, version, round, zero, rank of the sender, size, sequence, blocks
+# Magic, newest version, round, earlier versions, zero, rank of the sender, size, sequence, blocks.
+_HEAD = struct.Struct("<4sBBBBIIQI")
 _MAGIC = b"OFPX"
-_VERSION = 1
+_VERSIONS = Versions(1)
 _LENGTH = struct.Struct("<I")
 
 HEAD_SIZE = _HEAD.size
@@ -75,7 +77,15 @@ class Dissemination:
     def message(self, step: Round) -> bytes:
         """What goes to ``step.to``."""
         head = _HEAD.pack(
-            _MAGIC, _VERSION, step.number, 0, self._rank, self._size, self._sequence, step.blocks
+            _MAGIC,
+            _VERSIONS.newest,
+            step.number,
+            _VERSIONS.earlier,
+            0,
+            self._rank,
+            self._size,
+            self._sequence,
+            step.blocks,
         )
         sent = self._blocks[: step.blocks]
         return b"".join((head, *(_LENGTH.pack(len(block)) for block in sent), *sent))
@@ -87,9 +97,18 @@ class Dissemination:
         ------
         InvalidArgument
             When it is not that message.
+        IncompatiblePeer
+            When it is of a release that speaks no version of this one.
         """
-        expected = (_MAGIC, _VERSION, step.number, 0, step.source, self._size, self._sequence, step.blocks)
-        if len(message) < HEAD_SIZE or _HEAD.unpack_from(message) != expected:
+        if message[:4] == _MAGIC and len(message) >= HEAD_SIZE:
+            theirs = Versions(message[4], message[6])
+            if not _VERSIONS.include_one_of(theirs):
+                raise _VERSIONS.incompatible(
+                    theirs, "the exchange of a job", operation="exchange", peer=f"rank {step.source}"
+                )
+        expected = (step.source, self._size, self._sequence, step.blocks)
+        head = _HEAD.unpack_from(message) if len(message) >= HEAD_SIZE else ()
+        if (head[:1], head[2:3], head[5:]) != ((_MAGIC,), (step.number,), expected):
             raise InvalidArgument(
                 f"a message of {len(message)} bytes that is not the one of rank {step.source} in round {step.number}",
                 operation="exchange",

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What processes and the server of a rendezvous write to each other.
 
-A head of fixed size: magic, version, kind, 2 zeros, a digest of the run's id, a nonce of the process, the proof of the
-key over all else. Then JSON, which is not looked at before the head is right.
+A head of fixed size: magic, newest version that the sender speaks, kind, how many earlier versions it speaks, a zero, a
+digest of the run's id, a nonce of the process, the proof of the key over all else. Then JSON, which is not looked at
+before the head is right.
+
+The head and what its proof covers are the same in every version, and so is a refusal.
 """
 
 import enum
@@ -14,12 +17,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ofipy._base.versions import Versions
 from ofipy.jobs.keys import PROOF_SIZE, proof
 
-__all__ = ["ANSWER_TAG", "ASK_TAG", "MESSAGE_MAX", "Kind", "Message", "Run", "Why", "is_fence", "refusal_of"]
+__all__ = [
+    "ANSWER_TAG",
+    "ASK_TAG",
+    "MESSAGE_MAX",
+    "PROTOCOL",
+    "VERSIONS",
+    "Foreign",
+    "Kind",
+    "Message",
+    "Run",
+    "Why",
+    "is_fence",
+    "refusal_of",
+]
 
-_MAGIC, _VERSION = b"OFPR", 1
-_HEAD = struct.Struct(f"<4sBBH16s16s{PROOF_SIZE}s")
+_MAGIC = b"OFPR"
+VERSIONS = Versions(1)
+PROTOCOL = "the protocol of the rendezvous"
+_HEAD = struct.Struct(f"<4sBBBB16s16s{PROOF_SIZE}s")
 MESSAGE_MAX = 1 << 16
 ASK_TAG, ANSWER_TAG = 1, 2
 
@@ -47,6 +66,8 @@ class Why(enum.StrEnum):
     LATE = "late"
     MISSING = "missing"
     """Somebody else did not come."""
+    VERSION = "version"
+    """A process of the job has no version in common with rank 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +77,16 @@ class Message:
     kind: Kind
     nonce: bytes
     body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A message of this job, of a release that speaks no version of this one."""
+
+    versions: Versions
+    """Of the sender."""
+    is_proven: bool
+    """It proves the key."""
 
 
 class Run:
@@ -78,19 +109,27 @@ class Run:
         text = json.dumps(body).encode()
         return self._head(kind, nonce, self._proof(kind, nonce, text)) + text
 
-    def read(self, blob: bytes) -> Message | Why | None:
+    def read(self, blob: bytes) -> Message | Foreign | Why | None:
         """A message; why it is not to be answered by more than a refusal; None: it is none at all."""
         if len(blob) < _HEAD.size:
             return None
-        magic, version, number, zero, digest, nonce, said = _HEAD.unpack_from(blob)
-        if (magic, version, zero) != (_MAGIC, _VERSION, 0) or number not in Kind.__members__.values():
+        magic, newest, number, earlier, zero, digest, nonce, said = _HEAD.unpack_from(blob)
+        if magic != _MAGIC or not newest:
             return None
         if digest != self._digest:
             return Why.RUN
         text = blob[_HEAD.size :]
-        kind = Kind(number)
-        if not hmac.compare_digest(said, self._proof(kind, nonce, text)):
+        expected = proof(self._key, blob[: _HEAD.size - PROOF_SIZE] + bytes(PROOF_SIZE), text)
+        is_proven = hmac.compare_digest(said, expected)
+        theirs = Versions(newest, earlier)
+        # Before the key: that releases differ is never told as another key.
+        if not VERSIONS.include_one_of(theirs):
+            return Foreign(theirs, is_proven)
+        if zero or number not in Kind.__members__.values():
+            return None
+        if not is_proven:
             return Why.KEY
+        kind = Kind(number)
         try:
             body = json.loads(text)
         except (ValueError, RecursionError):
@@ -98,7 +137,7 @@ class Run:
         return Message(kind, nonce, body) if isinstance(body, dict) else None
 
     def _head(self, kind: Kind, nonce: bytes, said: bytes) -> bytes:
-        return _HEAD.pack(_MAGIC, _VERSION, kind, 0, self._digest, nonce, said)
+        return _HEAD.pack(_MAGIC, VERSIONS.newest, kind, VERSIONS.earlier, 0, self._digest, nonce, said)
 
     def _proof(self, kind: Kind, nonce: bytes, text: bytes) -> bytes:
         # The kinds tell the directions apart, so nobody proves anything by sending back what it was sent.

@@ -9,6 +9,9 @@ from ofipy._base.errors import Unreachable
 from ofipy._base.lifetime import ProcessBound
 from ofipy._discovery.address import Address
 from ofipy._discovery.av import Peer
+from ofipy._objects.endpoint import Endpoint
+from ofipy._objects.group import Group, join_group
+from ofipy._objects.open import open as open_endpoint
 from ofipy.jobs.launcher import Deadline
 from ofipy.jobs.member import Member
 
@@ -124,6 +127,44 @@ class Job(ProcessBound):
         self._member.follow(endpoint, peers)
         self._member.gather(b"", deadline)
         return peers
+
+    def group(self, endpoint: Endpoint[Any] | None = None, *, timeout: float | None = None) -> Group:
+        """Make a group of all processes of the job; each makes this call.
+
+        Parameters
+        ----------
+        endpoint : Endpoint, optional
+            One of each process, as of :meth:`peers`. Default: one that this opens, and that closes with the group.
+        timeout : float, optional
+            As of :meth:`exchange`.
+
+        Returns
+        -------
+        Group
+            Its ranks are those of the job. A process may make several.
+
+        Raises
+        ------
+        NotSupported
+            When the transport carries no groups: ``ofi``, and endpoints of type ``msg`` and ``dgram``.
+        Unreachable, TimedOut
+            As of :meth:`peers`.
+        """
+        opened = open_endpoint() if endpoint is None else endpoint
+        try:
+            peers = self.peers(opened, timeout=timeout)
+            deadline = Deadline.of(timeout)
+            return join_group(
+                opened,
+                self.rank,
+                peers,
+                lambda block: self._member.gather(block, deadline),
+                owns_endpoint=endpoint is None,
+            )
+        except BaseException:
+            if endpoint is None:
+                opened.close(linger=0)
+            raise
 
     def _check_found(self, early: list[int]) -> None:
         """Refuse endpoints that have no key, or that nobody connects to, where some peer is on another host."""

@@ -16,13 +16,25 @@ from ofipy._base.errors import (
     ConfigError,
     ConnectionRefused,
     FabricError,
+    IncompatiblePeer,
     TimedOut,
 )
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain
 from ofipy._objects.open import open as open_endpoint
-from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, Kind, Message, Run, Why, refusal_of
+from ofipy.jobs.greeting import (
+    ANSWER_TAG,
+    ASK_TAG,
+    PROTOCOL,
+    VERSIONS,
+    Foreign,
+    Kind,
+    Message,
+    Run,
+    Why,
+    refusal_of,
+)
 from ofipy.jobs.keys import configured
 from ofipy.jobs.launcher import FENCES, Deadline, Environment, Found
 from ofipy.jobs.rendezvous_server import Server
@@ -45,8 +57,14 @@ _REMEDIES = {
     Why.RANK: "start one process for each rank, and each job with ports of its own (OFIPY_JOB_PORT)",
     Why.LATE: "start it with the others, or set OFIPY_JOB_TIMEOUT higher",
     Why.MISSING: "every process of the job must call ofipy.job(); OFIPY_JOB_TIMEOUT is how long the others wait",
+    Why.VERSION: "install the same release of ofipy for every process of the job",
 }
-_KINDS: dict[Why, type[FabricError]] = {Why.KEY: AccessDenied, Why.MISSING: TimedOut, Why.LATE: TimedOut}
+_KINDS: dict[Why, type[FabricError]] = {
+    Why.KEY: AccessDenied,
+    Why.MISSING: TimedOut,
+    Why.LATE: TimedOut,
+    Why.VERSION: IncompatiblePeer,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +208,7 @@ class Rendezvous:
 
     def _check_not_ours(self, port: int, deadline: Deadline) -> None:
         """Who serves there refuses this process, if it is another rank 0 of the same job."""
-        answer: Message | Why | None = None
+        answer: Message | Foreign | Why | None = None
         with suppress(FabricError):
             answer = self._greet(self._endpoint.insert(f"localhost:{port}"), deadline)
         if answer not in (None, Why.RUN):
@@ -210,6 +228,14 @@ class Rendezvous:
         telling = [each for each in reasons if not isinstance(each, ConnectionRefused | TimedOut)] or reasons
         where = f"{self._meeting.server}, ports {self._meeting.ports[0]} to {self._meeting.ports[-1]}"
         said = f" ({telling[0]})" if telling else ""
+        # Not before the time is over: who speaks no version of ours may serve another job.
+        foreign = next((each for each in telling if isinstance(each, IncompatiblePeer)), None)
+        if foreign is not None:
+            return IncompatiblePeer(
+                f"rank 0 was not found at {where} within {deadline.seconds:g} s ({foreign.message})",
+                operation="job",
+                remedy=foreign.remedy,
+            )
         if any(isinstance(each, AccessDenied) for each in telling):
             return AccessDenied(
                 f"rank 0 was not found at {where} within {deadline.seconds:g} s{said}",
@@ -218,7 +244,7 @@ class Rendezvous:
             )
         return deadline.missed(f"rank 0 was not found at {where}{said}")
 
-    def _greet(self, peer: Peer, deadline: Deadline) -> Message | Why | None:
+    def _greet(self, peer: Peer, deadline: Deadline) -> Message | Foreign | Why | None:
         return self._ask(peer, Kind.GREETING, self._greeting(), min(_ANSWER_SECONDS, deadline.left()))
 
     def _greeting(self) -> dict[str, object]:
@@ -245,8 +271,8 @@ class Rendezvous:
 
     def _ask(
         self, peer: Peer, kind: Kind, body: Mapping[str, object], seconds: float
-    ) -> Message | Why | None:
-        """The server's answer; that it is of another job, or has another key; None: it makes no sense."""
+    ) -> Message | Foreign | Why | None:
+        """The server's answer; that it is of another job, release or key; None: it makes no sense."""
         deadline = Deadline(seconds)
         coming = self._endpoint.trecv(peer, tag=ANSWER_TAG)
         try:
@@ -257,6 +283,8 @@ class Rendezvous:
             while True:
                 blob = bytes(coming.wait(timeout=deadline.left()).data)
                 answer = self._run.read(blob)
+                if isinstance(answer, Foreign):
+                    return answer
                 if not isinstance(answer, Message):
                     return refusal_of(blob)
                 if answer.nonce != self._nonce:
@@ -269,8 +297,12 @@ class Rendezvous:
             coming.cancel()
             raise
 
-    def _check(self, answer: Message | Why | None) -> Message:
+    def _check(self, answer: Message | Foreign | Why | None) -> Message:
         """The answer of our server, unless it refuses."""
+        if isinstance(answer, Foreign):
+            raise VERSIONS.incompatible(
+                answer.versions, PROTOCOL, operation="job", peer=f"rank 0 at {self._meeting.server}"
+            )
         if isinstance(answer, Message) and answer.kind is not Kind.REFUSED:
             return answer
         if isinstance(answer, Message):

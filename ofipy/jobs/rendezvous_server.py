@@ -15,7 +15,19 @@ from ofipy._completion.request import Request
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain
-from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, MESSAGE_MAX, Kind, Message, Run, Why, is_fence
+from ofipy.jobs.greeting import (
+    ANSWER_TAG,
+    ASK_TAG,
+    MESSAGE_MAX,
+    PROTOCOL,
+    VERSIONS,
+    Foreign,
+    Kind,
+    Message,
+    Run,
+    Why,
+    is_fence,
+)
 from ofipy.jobs.launcher import Deadline
 
 __all__ = ["Server"]
@@ -48,7 +60,7 @@ class Server:
         self._members: dict[int, tuple[Peer, bytes]] = {}  # by rank, with the nonce of each
         self._fence = 0
         self._arrived: dict[int, dict[str, Any]] = {}  # in this fence, by rank
-        self._over: str | None = None  # why nobody is let in any more
+        self._over: tuple[Why, str] | None = None  # why nobody is let in any more
         self._answers: list[Request] = []
         self._unsent: deque[tuple[Peer, bytes]] = deque()  # answers that the transmit queue had no room for
         self._stopping = False
@@ -101,6 +113,8 @@ class Server:
         if isinstance(message, Why):
             _log.info("rendezvous: refused %s: another %s", source.address, message)
             self._refuse(source, bytes(16), message, f"another {message}")
+        elif isinstance(message, Foreign):
+            self._heard_foreign(source, message)
         elif message is not None and message.kind is Kind.GREETING:
             self._greeted(source, message)
         elif message is not None and message.kind is Kind.FENCE:
@@ -117,19 +131,43 @@ class Server:
             there = self._members[rank][0].address
             why = Why.RANK, f"rank {rank} is there already, at {there}"
         elif self._over is not None:
-            why = Why.LATE, f"rank {rank} comes late: {self._over}"
+            why = self._over_for(rank, *self._over)
         if why is not None:
             self._refuse(source, message.nonce, *why)
             return
         self._members[rank] = source, message.nonce
         self._answer(source, self._run.write(Kind.WELCOME, message.nonce, {}))
 
+    def _heard_foreign(self, source: Peer, message: Foreign) -> None:
+        """Answer by what this side speaks; with a proof of the key it is a process of the job, which is over then."""
+        text = (
+            f"a process of the job, at {source.address}, speaks {message.versions} of {PROTOCOL}, "
+            f"and rank 0 {VERSIONS}"
+        )
+        _log.warning("rendezvous: %s", text)
+        self._refuse(source, bytes(16), Why.VERSION, text)
+        if message.is_proven and self._over is None:
+            self._end(Why.VERSION, text)
+
+    @staticmethod
+    def _over_for(rank: int, why: Why, text: str) -> tuple[Why, str]:
+        """Why a rank is not let in any more."""
+        return why, f"rank {rank} comes late: {text}" if why is Why.LATE else text
+
+    def _end(self, why: Why, text: str, late: str | None = None) -> None:
+        """Refuse all that wait at the fence. Those that come from now on are refused alike, or as late."""
+        self._over = Why.LATE if late else why, late or text
+        for rank in self._arrived:
+            peer, nonce = self._members[rank]
+            self._refuse(peer, nonce, why, text)
+        self._arrived = {}
+
     def _at_fence(self, source: Peer, message: Message) -> None:
         rank = _rank(message)
         if self._members.get(rank) != (source, message.nonce) or not is_fence(message.body):
             self._refuse(source, message.nonce, Why.RANK, f"this process is not rank {rank} of the job")
         elif self._over is not None:
-            self._refuse(source, message.nonce, Why.LATE, f"rank {rank} comes late: {self._over}")
+            self._refuse(source, message.nonce, *self._over_for(rank, *self._over))
         else:
             self._arrived[rank] = message.body
             if len(self._arrived) == self._size:
@@ -149,11 +187,11 @@ class Server:
         present = self._arrived if len(self._members) == self._size else self._members
         missing = [str(rank) for rank in range(self._size) if rank not in present]
         shown = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
-        self._over = f"the others gave up after {self._deadline.seconds:g} s without rank {shown}"
-        for rank in self._arrived:
-            peer, nonce = self._members[rank]
-            self._refuse(peer, nonce, Why.MISSING, f"rank {shown} did not come")
-        self._arrived = {}
+        self._end(
+            Why.MISSING,
+            f"rank {shown} did not come",
+            f"the others gave up after {self._deadline.seconds:g} s without rank {shown}",
+        )
 
     def _refuse(self, peer: Peer, nonce: bytes, why: Why, text: str) -> None:
         self._answer(peer, self._run.write(Kind.REFUSED, nonce, {"why": why, "text": text}))

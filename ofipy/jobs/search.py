@@ -17,7 +17,7 @@ from ofipy._completion.together import wait_any
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain
-from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, Message, Run, Why, refusal_of
+from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, Foreign, Message, Run, Why, refusal_of
 from ofipy.jobs.launcher import Deadline
 
 __all__ = ["Search"]
@@ -88,7 +88,9 @@ class Search:
             _Port(f"{host}:{port}", now + place * _NEXT_PORT_SECONDS) for place, port in enumerate(ports)
         ]
 
-    def server(self, greeting: bytes, nonce: bytes, deadline: Deadline) -> tuple[Peer, Message | Why] | None:
+    def server(
+        self, greeting: bytes, nonce: bytes, deadline: Deadline
+    ) -> tuple[Peer, Message | Foreign | Why] | None:
         """Greet until a server of the run answers.
 
         Parameters
@@ -102,7 +104,7 @@ class Search:
 
         Returns
         -------
-        tuple of Peer and (Message or Why), or None
+        tuple of Peer and (Message, Foreign or Why), or None
             The server and what it answered, a refusal too; None: there was no answer in time.
         """
         try:
@@ -136,7 +138,7 @@ class Search:
         with suppress(TimedOut):
             wait_any(waiting, timeout=seconds)
 
-    def _answer_of(self, port: _Port, nonce: bytes) -> Message | Why | None:
+    def _answer_of(self, port: _Port, nonce: bytes) -> Message | Foreign | Why | None:
         """What a server of the run answered at this port; None: nothing yet, or it serves another run."""
         finished = next((request for request in port.requests() if request.done), None)
         if finished is None or port.answer is None:
@@ -147,9 +149,9 @@ class Search:
             return None
         blob = bytes(port.answer.wait().data)
         answer = self._run.read(blob)
-        if not isinstance(answer, Message):
+        if not isinstance(answer, Message | Foreign):
             answer = refusal_of(blob)
-        elif answer.nonce != nonce:
+        elif isinstance(answer, Message) and answer.nonce != nonce:
             answer = None
         if answer is None or answer is Why.RUN:
             port.greet_later()

@@ -27,7 +27,14 @@ _PASSED_ON = ("OFIPY_", "PYTHON", "OMP_")  # of the environment, to other hosts
 INTERRUPTED = 130
 
 
-def run(places: Sequence[Place], command: Sequence[str], *, ssh: str = "ssh", pin: bool = True) -> int:
+def run(
+    places: Sequence[Place],
+    command: Sequence[str],
+    *,
+    ssh: str = "ssh",
+    pin: bool = True,
+    keep_going: bool = False,
+) -> int:
     """Run a program as a job.
 
     Parameters
@@ -40,6 +47,8 @@ def run(places: Sequence[Place], command: Sequence[str], *, ssh: str = "ssh", pi
         Command that runs another one on another host.
     pin : bool
         Give each process cores of its own where there are enough.
+    keep_going : bool
+        Leave the others when one fails.
 
     Returns
     -------
@@ -54,7 +63,7 @@ def run(places: Sequence[Place], command: Sequence[str], *, ssh: str = "ssh", pi
         )
     server = "localhost" if all(here) else places[0].host
     job = Job(len(places), secrets.token_hex(8), server, list(command), pin, keys.new())
-    return asyncio.run(_Run(job, ssh).run(places))
+    return asyncio.run(_Run(job, ssh, keep_going).run(places))
 
 
 @dataclass(eq=False)
@@ -77,8 +86,9 @@ class _Process:
 
 
 class _Run:
-    def __init__(self, job: Job, ssh: str) -> None:
+    def __init__(self, job: Job, ssh: str, keep_going: bool) -> None:
         self._job = job
+        self._keep_going = keep_going
         self._ssh = shlex.split(ssh)
         self._output = Output(job.size, sys.stdout.buffer, sys.stderr.buffer)
         self._processes: list[_Process] = []
@@ -99,9 +109,15 @@ class _Run:
                 await self._start(place, descriptor)
             for _ in places:
                 process = await self._ended.get()
-                if process.process.returncode and not self._interrupts and not self._status:
+                if (
+                    process.process.returncode
+                    and not self._interrupts
+                    and not self._status
+                    and failed is None
+                ):
                     failed = process
-                    self._end(_status(process))
+                    if not self._keep_going:
+                        self._end(_status(process))
         finally:
             os.close(descriptor)
             for process in self._processes:
@@ -110,7 +126,9 @@ class _Run:
         if failed is not None:
             self._output.repeat_errors(failed.place.rank)
             print(f"ofipy run: {_describe(failed)}", file=sys.stderr)
-        return INTERRUPTED if self._interrupts else self._status
+        if self._interrupts:
+            return INTERRUPTED
+        return self._status or (0 if failed is None else _status(failed))
 
     async def _start(self, place: Place, descriptor: int) -> None:
         remote = not is_here(place.host)

@@ -9,10 +9,13 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
+from ofipy._base.versions import Versions
 from ofipy.pingpong.sizes import default_iterations
 
 __all__ = [
     "LONGEST_NAME",
+    "NAME",
+    "VERSIONS",
     "WINDOW",
     "Measurement",
     "PingPongPlan",
@@ -24,7 +27,9 @@ __all__ = [
     "hold",
 ]
 
-PROTOCOL = 1  # version of a ping-pong's plan as it travels from client to server
+VERSIONS = Versions(1)
+"""Of a ping-pong's plan as it travels from client to server."""
+NAME = "the plan of a ping-pong"
 LONGEST_NAME = 200
 """Characters of a name in a plan, and of what errors quote of one."""
 
@@ -84,7 +89,7 @@ class PingPongPlan(Plan):
 
     def encode(self) -> bytes:
         """Write the plan for the other side."""
-        return json.dumps({"protocol": PROTOCOL, **self.as_dict()}).encode()
+        return json.dumps({"protocol": VERSIONS.newest, **self.as_dict()}).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> "PingPongPlan":
@@ -92,16 +97,16 @@ class PingPongPlan(Plan):
 
         Raises
         ------
-        ValueError
+        IncompatiblePeer
             When the other side speaks another version.
+        ValueError
+            When it is no plan.
         """
         values = json.loads(data)
         theirs = values.pop("protocol", None)
-        if theirs != PROTOCOL:
-            raise ValueError(
-                f"the other side speaks version {theirs} of the plan, this one {PROTOCOL}: "
-                "install the same release on both"
-            )
+        hold("protocol", theirs, isinstance(theirs, int) and theirs > 0, "a version")
+        if not VERSIONS.include_one_of(Versions(theirs)):
+            raise VERSIONS.incompatible(Versions(theirs), NAME)
         return cls.from_dict(values)
 
 

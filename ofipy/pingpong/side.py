@@ -5,7 +5,8 @@ from types import TracebackType
 from typing import Literal, Self
 
 import ofipy
-from ofipy.pingpong.plan import PingPongPlan
+from ofipy._base.versions import Versions
+from ofipy.pingpong.plan import NAME, VERSIONS, PingPongPlan
 
 __all__ = ["DEFAULT_PORT", "Side"]
 
@@ -13,6 +14,9 @@ DEFAULT_PORT = "9228"  # libfabric's programs use the same
 
 TAG_HELLO = 1
 TAG_SYNC = 2
+MARK = (
+    b"s"  # this side has come to the same point; another byte: the version of the plan that this side speaks
+)
 
 
 class Side:
@@ -81,14 +85,27 @@ class Side:
         """Server: wait for a client and take its plan."""
         message = self.endpoint.trecv(tag=TAG_HELLO).wait()
         self._peer = message.source
-        return PingPongPlan.decode(bytes(message.data))
+        try:
+            return PingPongPlan.decode(bytes(message.data))
+        except ofipy.IncompatiblePeer:
+            # The client waits at its first point, and reports the same.
+            self.endpoint.tsend(bytes([VERSIONS.newest]), self.peer, tag=TAG_SYNC, complete="delivery").wait()
+            raise
 
     def sync(self) -> None:
-        """Return when the other side has come to the same point."""
+        """Return when the other side has come to the same point.
+
+        Raises
+        ------
+        IncompatiblePeer
+            When it speaks another version of the plan: then it sends the version instead.
+        """
         arrived = bytearray(1)
         receive = self.endpoint.trecv_into(arrived, self.peer, tag=TAG_SYNC)
-        self.endpoint.tsend(b"s", self.peer, tag=TAG_SYNC).wait()
+        self.endpoint.tsend(MARK, self.peer, tag=TAG_SYNC).wait()
         receive.wait()
+        if arrived != MARK:
+            raise VERSIONS.incompatible(Versions(arrived[0]), NAME)
 
     def close(self) -> None:
         """Close the endpoint and all that belongs to it."""

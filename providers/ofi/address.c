@@ -262,7 +262,7 @@ sa_family_t bridge_address_find_family(const struct ofp_info *info, const void *
 {
     sa_family_t family;
 
-    if (info->address_format == OFP_ADDRESS_OPAQUE || length < sizeof(family))
+    if (!info || info->address_format == OFP_ADDRESS_OPAQUE || length < sizeof(family))
         return AF_UNSPEC;
     memcpy(&family, address, sizeof(family));
     if ((family == AF_INET && length == sizeof(struct sockaddr_in)) ||

@@ -149,7 +149,9 @@ struct bridge_peer {
     uint64_t sends;     /* operations to the peer at libfabric */
     uint64_t completed; /* operations of `sends` that are already completed for their owners */
     bool reached;       /* a send has succeeded: short messages need no completion of their own */
-    bool has_sent;      /* the peer has sent a message, so it knows this endpoint's address */
+    /* The place of the last write or atomic that may complete early; `length` 0: none has no confirmation behind it. */
+    struct ofp_remote_segment unconfirmed;
+    bool has_sent; /* the peer has sent a message, so it knows this endpoint's address */
 };
 
 static inline struct bridge_domain *bridge_domain_of(const struct ofp_domain *domain) { return domain->private; }
@@ -249,6 +251,11 @@ struct bridge_call {
     void *descriptors[BRIDGE_DESCRIPTORS];
 };
 
+/* The flags that an RMA operation or atomic needs besides its own, so that a flush can prove its delivery. */
+uint64_t bridge_remote_choose_flags(const struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer);
+/* Store what a posted operation means for the next flush of the peer. */
+void bridge_remote_posted(const struct ofp_peer *peer, const struct ofp_transfer *transfer, uint64_t flags);
+bool bridge_peer_needs_flush(const struct ofp_peer *peer, struct ofp_remote_segment *there);
 ssize_t bridge_call_remote(const struct bridge_call *call, const struct ofp_transfer *transfer, uint64_t flags);
 /* For the info of an open domain; -EOPNOTSUPP for others. */
 int bridge_atomic_query(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,

@@ -430,4 +430,5 @@ const struct ofp_endpoint_ops bridge_msg_ops = {
     .progress = progress_connection,
     .arm = arm_connection,
     .disarm = bridge_endpoint_disarm,
+    .needs_flush = bridge_peer_needs_flush,
 };

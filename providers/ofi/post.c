@@ -207,7 +207,8 @@ static int start_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
     struct bridge_call call = {.ep = self->ep, .address = address_of_peer(peer), .context = block};
     bool has_data = peer && bridge_message_has_data(self, peer, transfer->op, &call.data);
     uint64_t flags = convert_flags(transfer->op->flags) | (has_data ? LF_REMOTE_CQ_DATA : 0) |
-                     (is_injected(self, peer, transfer) ? LF_INJECT : 0) | choose_added_level(endpoint, transfer->op);
+                     (is_injected(self, peer, transfer) ? LF_INJECT : 0) | choose_added_level(endpoint, transfer->op) |
+                     bridge_remote_choose_flags(endpoint, transfer);
     struct ofp_transfer copied = *transfer;
     struct ofp_region *regions[OFP_SEGMENT_LIMIT];
     struct iovec copy, pieces[OFP_SEGMENT_LIMIT];
@@ -236,7 +237,10 @@ static int start_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
         if (result)
             return result;
     }
-    return -bridge_error_convert((int)call_libfabric(&call, &copied, flags));
+    result = -bridge_error_convert((int)call_libfabric(&call, &copied, flags));
+    if (!result && is_remote(transfer->op->op))
+        bridge_remote_posted(peer, transfer, flags);
+    return result;
 }
 
 /*

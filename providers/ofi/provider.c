@@ -37,6 +37,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .progress = bridge_endpoint_progress,
     .arm = bridge_endpoint_arm,
     .disarm = bridge_endpoint_disarm,
+    .needs_flush = bridge_peer_needs_flush,
 };
 
 /* A datagram is complete in its receive buffer and never announced. */

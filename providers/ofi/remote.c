@@ -123,3 +123,53 @@ uint64_t bridge_atomic_compute_longest(const struct bridge_domain *domain)
                     longest = count * sizes[type];
     return longest;
 }
+
+/* ----------------------------------------------------------------------------------------------------------- flushing */
+
+/*
+ * libfabric has no flush for endpoints without connections. A write of no bytes that completes at delivery stands in
+ * for it, if it arrives behind the others: by the order of the transport, or by a fence. A transport with neither
+ * delivers each write with a completion of its own.
+ */
+static bool has_ordered_writes(const struct ofp_info *info) { return info->msg_order & OFP_ORDER_WAW; }
+
+static bool has_fence(const struct ofp_info *info) { return info->caps & ~info->emulated_caps & OFP_CAP_FENCE; }
+
+/* A write, or an atomic without a result: their completions may come before their bytes. */
+static bool can_complete_early(const struct ofp_operation *op)
+{
+    return ofp_operation_is(op->op, OFP_REMOTE) && !ofp_operation_is(op->op, OFP_READS);
+}
+
+static bool is_confirmation(const struct ofp_transfer *transfer)
+{
+    return transfer->op->op == OFP_WRITE && !transfer->length && transfer->op->flags & OFP_DELIVERY_COMPLETE;
+}
+
+uint64_t bridge_remote_choose_flags(const struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer)
+{
+    const struct ofp_info *info = endpoint->info;
+
+    if (!can_complete_early(transfer->op) || has_ordered_writes(info))
+        return 0;
+    if (has_fence(info))
+        return is_confirmation(transfer) ? LF_FENCE : 0;
+    return bridge_domain_of(endpoint->domain)->levels & LF_DELIVERY_COMPLETE;
+}
+
+void bridge_remote_posted(const struct ofp_peer *peer, const struct ofp_transfer *transfer, uint64_t flags)
+{
+    struct ofp_remote_segment *unconfirmed = &bridge_peer_of(peer)->unconfirmed;
+
+    if (is_confirmation(transfer))
+        unconfirmed->length = 0;
+    else if (can_complete_early(transfer->op) && transfer->length && !(flags & LF_DELIVERY_COMPLETE))
+        *unconfirmed =
+            (struct ofp_remote_segment){transfer->remote[0].offset, transfer->length, transfer->remote[0].key};
+}
+
+bool bridge_peer_needs_flush(const struct ofp_peer *peer, struct ofp_remote_segment *there)
+{
+    *there = bridge_peer_of(peer)->unconfirmed;
+    return there->length != 0;
+}

@@ -117,7 +117,7 @@ int shm_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t *l
 /* Whether there is progress to make for which no peer would wake this endpoint. */
 static bool needs_progress(struct shm_endpoint *endpoint)
 {
-    uint64_t state = ofp_load_ordered(&shm_ring_find_slot(&endpoint->ring, endpoint->head)->state);
+    uint64_t state = shm_ring_peek_armed(&endpoint->ring, endpoint->head);
 
     /* Stalled: the slot waits for a receive of the application, and posting one makes progress. */
     if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
@@ -146,7 +146,7 @@ bool shm_endpoint_arm(struct ofp_endpoint *base)
     struct shm_endpoint *endpoint = shm_endpoint_of(base);
 
     /* The receiver's half of the sleep handshake; the sender's is shm_ring_publish. */
-    ofp_set_bits(&endpoint->ring.header->status, SHM_SLEEPING);
+    shm_ring_arm(&endpoint->ring);
     endpoint->armed = true;
     if (needs_progress(endpoint))
         return false;
@@ -165,7 +165,7 @@ void shm_endpoint_disarm(struct ofp_endpoint *base)
     if (!endpoint->armed)
         return;
     endpoint->armed = false;
-    ofp_clear_bits(&endpoint->ring.header->status, SHM_SLEEPING);
+    shm_ring_disarm(&endpoint->ring);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- closing */

@@ -151,6 +151,7 @@ static void fill_info(struct ofp_info *info, bool ordered)
         .wait_fd = 1,
         .rank = ordered,
         .peer_proof = OFP_PROOF_USER,
+        .encryption = OFP_ENCRYPTION_HOST,
     };
     snprintf(info->domain, sizeof(info->domain), "%s", ordered ? "shm-ordered" : "shm");
 }
@@ -223,6 +224,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .connect = shm_link_connect,
     .peer_down = shm_link_disconnect,
     .internal_channel = true,
+    .moves_layouts = true,
     .post = shm_operation_post,
     .receive_start = shm_receive_start,
     .flush = shm_endpoint_flush,

@@ -26,6 +26,8 @@
 #define TCP_NAME "tcp"
 /* Size of the buffer for input that has no destination yet. All connections of a domain share it. */
 #define TCP_SCRATCH (UINT64_C(32) << 10)
+/* Bytes of a layout that are packed for one write. */
+#define TCP_PACKED (UINT64_C(64) << 10)
 /* Size of one chunk of the output queue, including its header. */
 #define TCP_CHUNK (UINT64_C(16) << 10)
 /* Longest payload that is copied when it cannot be written at once, so that its operation completes. */
@@ -100,7 +102,7 @@ struct tcp_poller {
 
 struct tcp_domain {
     struct ofp_domain *base;
-    char *scratch;            /* TCP_SCRATCH bytes; NULL until the first endpoint */
+    char *scratch;            /* TCP_SCRATCH bytes, then TCP_PACKED; NULL until the first endpoint */
     struct tcp_poller shared; /* used by MSG endpoints; open while it has members */
     uint64_t connect_ns;      /* time within which a peer must answer a connection request */
     unsigned user_timeout_ms; /* time after which unacknowledged data ends a connection */
@@ -109,7 +111,9 @@ struct tcp_domain {
     char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's default, or reno within the host */
     bool extension;                                      /* offer the extension to peers, and accept theirs */
     struct ofpi_key key;                                 /* the configured key, which peers must prove */
-    struct ofp_list chunks; /* unused chunks of output queues (struct tcp_item); see queue.c */
+    bool encrypts;               /* OFIPY_ENCRYPTION: every connection is encrypted, and plain ones are rejected */
+    struct tcp_tls_context *tls; /* owned; NULL unless `encrypts` */
+    struct ofp_list chunks;      /* unused chunks of output queues (struct tcp_item); see queue.c */
     uint32_t chunk_count;
 };
 
@@ -170,7 +174,8 @@ struct tcp_inbound {
     uint8_t header[TCP_HEADER_MAX];
 };
 
-struct tcp_race; /* race.h */
+struct tcp_race;        /* race.h */
+struct tcp_tls_context; /* tls.h */
 
 /*
  * State of connection setup, closing and probing. A connection in state TCP_UP has none. `timer` is stopped before the
@@ -220,6 +225,7 @@ struct tcp_connection {
     bool proven;         /* the peer has proved the key; MSG: so its next request counts */
     bool goodbye;        /* the peer has said goodbye, */
     bool ended;          /* and that its endpoint closes */
+    bool unacked_write;  /* a libfabric peer: the last write was not acknowledged, so a flush must be */
     uint8_t next_id;
     int failure; /* marked failed: the positive errno with which progress ends the connection; 0: not marked */
 
@@ -241,9 +247,16 @@ struct tcp_connection {
     size_t stash_length;
     uint64_t stalled_at; /* stalled: time when the core last accepted input */
 
-    uint64_t credit; /* bytes that our messages may still cost at the peer */
-    /* bytes that the peer's messages may still cost here, and bytes to grant again */
-    uint64_t allowance, owed;
+    union {
+        struct {                /* `extended` */
+            uint64_t credit;    /* bytes that our messages may still cost at the peer */
+            uint64_t allowance; /* bytes that the peer's messages may still cost here */
+        };
+        struct { /* a libfabric peer: the place of the last write, if it was not acknowledged */
+            uint64_t unacked_offset, unacked_key;
+        };
+    };
+    uint64_t owed;                     /* bytes of `allowance` to grant again */
     struct ofp_list creditor;          /* in endpoint->creditors while credit is owed and the core has no space */
     struct tcp_rendezvous *rendezvous; /* NULL until the first rendezvous */
     struct tcp_meeting *meeting;       /* NULL in state TCP_UP */
@@ -303,22 +316,18 @@ struct tcp_endpoint {
     struct ofp_list connections, dead, unproven;
     uint32_t unproven_count;
     bool armed, closing, warned_accept, warned_stall;
-    uint32_t rounds;           /* calls of progress so far */
-    uint8_t rendezvous_last;   /* the rendezvous id that was allocated last */
+    uint32_t rounds;         /* calls of progress so far */
+    uint8_t rendezvous_last; /* the rendezvous id that was allocated last */
+    bool connects;           /* type MSG */
+    /* AF_INET6 or AF_INET: bound to :: or 0.0.0.0, so connections leave from the address of the route; 0: to `address` */
+    sa_family_t anywhere;
     union tcp_address address; /* the address that peers know; the port is 0 until the socket is bound */
-    sa_family_t
-        /*
-         * AF_INET6 or AF_INET: bound to :: or 0.0.0.0, so connections leave from the address of the route; 0: bound to
-         * `address`
-         */
-        anywhere;
     /* -1: none. An endpoint that only connects has an unused socket here, which reserves the port */
     int listener;
     struct ofp_timer listen_timer; /* resumes accepting after a shortage of descriptors */
     struct ofp_timer stall_timer;
     uint64_t stall_pause;
     uint64_t refused_at;            /* when the log last warned of a rejected connection; 0: never */
-    bool connects;                  /* type MSG */
     struct ofp_passive *passive;    /* of a listener, whose `base` is NULL */
     struct tcp_connection *request; /* MSG: the request that the endpoint was opened from, until it is answered */
     struct ofp_peer *shutting_down; /* MSG: the peer to disconnect once no operation is in flight */
@@ -333,6 +342,11 @@ static inline uint32_t tcp_endpoint_id_of(const struct tcp_endpoint *endpoint)
 
 static inline struct tcp_domain *tcp_domain_of(const struct ofp_domain *domain) { return domain->private; }
 static inline struct tcp_endpoint *tcp_endpoint_of(const struct ofp_endpoint *endpoint) { return endpoint->private; }
+/* Space for the next piece of a layout, TCP_PACKED bytes; valid until the next write of any connection. */
+static inline char *tcp_packed_buffer_of(const struct tcp_endpoint *endpoint)
+{
+    return endpoint->scratch + TCP_SCRATCH;
+}
 static inline struct tcp_peer *tcp_peer_of(const struct ofp_peer *peer) { return peer->private; }
 static inline struct tcp_pending *tcp_pending_of(struct ofp_pending *pending)
 {

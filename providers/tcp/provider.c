@@ -9,17 +9,21 @@
 
 #include "connection/connect.h"
 #include "connection/connection.h"
+#include "connection/secure.h"
 #include "endpoint/endpoint.h"
 #include "address/interface.h"
 #include "endpoint/msg.h"
 #include "objects.h"
 #include "endpoint/passive.h"
 #include "message/post.h"
+#include "message/rma.h"
 #include "stream/queue.h"
 #include "endpoint/rdm.h"
 #include "message/rendezvous.h"
 #include "address/resolve.h"
+#include "stream/library.h"
 #include "stream/socket.h"
+#include "stream/tls.h"
 
 #define PROVIDER_VERSION 0x00010000u
 #define DAY_S 86400
@@ -77,12 +81,15 @@ static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
     ofp_list_init(&domain->shared.members);
     error = ofpi_key_read(&domain->key, tcp_core->param_string("AUTH_KEY_FILE"), text, text_size);
     domain->extension |= domain->key.length > 0;
+    if (!error)
+        error = tcp_encryption_open(domain, text, text_size);
     return error ? error : tcp_congestion_control_read(domain, text, text_size);
 }
 
 static void close_domain(struct ofp_domain *base)
 {
     tcp_chunks_free(tcp_domain_of(base));
+    tcp_tls_context_free(tcp_domain_of(base)->tls);
     free(tcp_domain_of(base)->scratch);
 }
 
@@ -138,6 +145,7 @@ static void fill_info(struct ofp_info *info, const struct tcp_interface *interfa
         .wait_fd = 1,
         .rank = rank,
         .peer_proof = OFP_PROOF_KEY,
+        .encryption = OFP_ENCRYPTION_TLS,
     };
     if (!tcp_address_is_loopback(&interface->address))
         info->caps |= OFP_CAP_REMOTE_COMM;
@@ -231,12 +239,15 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .connect = tcp_peer_connect,
     .peer_down = tcp_peer_disconnect,
     .internal_channel = true,
+    .moves_layouts = true,
+    .marks_packets = true,
     .post = tcp_transfer_post,
     .flush = tcp_endpoint_flush,
     .receive_start = tcp_receive_start,
     .progress = tcp_endpoint_progress,
     .arm = tcp_endpoint_arm,
     .disarm = tcp_endpoint_disarm,
+    .needs_flush = tcp_peer_needs_flush,
 };
 
 static const struct ofp_endpoint_ops msg_ops = {
@@ -253,12 +264,15 @@ static const struct ofp_endpoint_ops msg_ops = {
     .shutdown = tcp_msg_shutdown,
     .peer_down = tcp_peer_disconnect,
     .internal_channel = true,
+    .moves_layouts = true,
+    .marks_packets = true,
     .post = tcp_transfer_post,
     .flush = tcp_endpoint_flush,
     .receive_start = tcp_receive_start,
     .progress = tcp_endpoint_progress,
     .arm = tcp_endpoint_arm,
     .disarm = tcp_endpoint_disarm,
+    .needs_flush = tcp_peer_needs_flush,
 };
 
 static const struct ofp_endpoint_ops *choose_endpoint_ops(const struct ofp_info *info)
@@ -299,6 +313,7 @@ const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core)
     if (core->abi != OFP_PROVIDER_ABI)
         return NULL;
     tcp_core = core;
+    core->hold_in_fork(&tcp_library_lock);
     tcp_descriptors_watch_forks();
     return &provider;
 }

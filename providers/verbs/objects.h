@@ -196,10 +196,17 @@ struct verbs_receive {
     uint32_t keys[VERBS_SEGMENTS];
 };
 
+/* The end of a queue pair, as its owner is notified of it. Any thread may write it. */
+struct verbs_qp_end {
+    _Atomic bool destroyed;
+    _Atomic bool *some; /* set behind `destroyed`: some queue pair of the owner is destroyed */
+};
+
 /* The context of a queue pair, which receives its asynchronous events. Any thread may write `fatal`. */
 struct verbs_qp_context {
     struct rdma_cm_id *id;
-    _Atomic int fatal; /* 0: none; else the number of the event */
+    _Atomic int fatal;        /* 0: none; else the number of the event */
+    struct verbs_qp_end *end; /* NULL: its owner needs no notice */
 };
 
 struct verbs_pair {
@@ -218,6 +225,7 @@ struct verbs_pair {
     uint32_t posted_receives;
     uint64_t receive_memory; /* bytes registered for them */
     bool armed;              /* the completion queue is armed; this is its context */
+    bool unconfirmed;        /* a write or an atomic has completed early, and none that waits was posted behind it */
     bool flushed;            /* the device returns work requests as flushed */
     struct verbs_qp_context qp_context;
 };

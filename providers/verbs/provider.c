@@ -29,6 +29,7 @@
 #include "queue/complete.h"
 #include "queue/fault.h"
 #include "queue/receive.h"
+#include "queue/send.h"
 
 #define PROVIDER_VERSION 0x00010000u
 #define DEPTH_MAX 65536
@@ -388,6 +389,8 @@ static const struct ofp_endpoint_ops msg_ops = {
     .progress = verbs_endpoint_progress,
     .arm = verbs_endpoint_arm,
     .disarm = verbs_endpoint_disarm,
+    .needs_flush = verbs_peer_needs_flush,
+    .marks_packets = true,
 };
 
 static const struct ofp_endpoint_ops *choose_endpoint_ops(const struct ofp_info *info)

@@ -107,14 +107,6 @@ def test_strided_arrays(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None:
     assert np.array_equal(column, source[:, 1])
 
 
-def test_too_many_pieces(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
-    limit = ep.info.segment_limit
-    for buffer in ([b"x"] * (limit + 1), np.zeros(4 * limit, np.uint8)[::2]):
-        with pytest.raises(ofipy.BufferTypeError, match=f"more than {limit} .*ascontiguousarray"):
-            ep.tsend(buffer, me, tag=1)
-    assert carry(ep, me, [b"x"] * limit, bytearray(limit)).length == limit
-
-
 def test_memory_that_is_refused(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     frozen = np.zeros(8, np.uint8)
     frozen.flags.writeable = False

@@ -409,7 +409,7 @@ def test_a_later_version_is_refused(open_on: OpenOn) -> None:
     other, ep = open_on("far"), open_on("here")
     blob = bytearray(bytes(other.address))
     blob[4] += 1
-    with pytest.raises(ofipy.InvalidArgument, match=f"version {blob[4]}"):
+    with pytest.raises(ofipy.IncompatiblePeer, match=f"version {blob[4]}"):
         ep.insert(bytes(blob))
 
 

@@ -150,7 +150,7 @@ def damaged() -> list[bytes]:
     return [
         b"",
         b"no object at all, but long enough",
-        head.pack(b"OFPO", 2, 0, 0, 0, 0, 0),
+        head.pack(b"OFPO", 0, 0, 0, 0, 0, 0),
         head.pack(b"OFPO", 1, 7, 0, 0, 0, 0),
         head.pack(b"OFPO", 1, 0, 0, 0, 0, 1),
         head.pack(b"OFPO", 1, 0, 0, 0, 0, 2**64 - 1),
@@ -172,6 +172,12 @@ def test_what_is_damaged_is_not_believed(ep: ofipy.Endpoint) -> None:
         assert caught.value.errno == errno.EBADMSG
         assert caught.value.peer is not None
         assert isinstance(receive.exception(), ofipy.FabricError)
+    ep.tsend(struct.pack("<4sBBHIIQ", b"OFPO", 2, 7, 0, 0, 0, 0), me, tag=1)
+    with pytest.raises(
+        ofipy.IncompatiblePeer, match=r"version 2 of objects .*update ofipy on this side"
+    ) as told:
+        ep.trecv_obj(tag=1).wait(timeout=TIMEOUT)
+    assert told.value.peer is not None
     ep.tsend_obj([1], me, tag=1)
     with pytest.raises(ofipy.FabricError, match="as a pickle"):
         ep.trecv_obj(tag=1, serializer=Json).wait(timeout=TIMEOUT)
@@ -205,6 +211,7 @@ def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[b
         monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(path))
 
     monkeypatch.delenv("OFIPY_AUTH_KEY_FILE", raising=False)
+    monkeypatch.setenv("OFIPY_ENCRYPTION", "off")
     unpickled.clear()
     yield set_key
     monkeypatch.undo()

@@ -60,7 +60,9 @@ def test_bytes_that_are_no_handle() -> None:
     ):
         with pytest.raises(ofipy.InvalidArgument):
             RemoteRegion.from_bytes(wrong)
-    with pytest.raises(ofipy.InvalidArgument, match="version 9; this ofipy reads versions 1 and 2"):
+    with pytest.raises(
+        ofipy.IncompatiblePeer, match=r"version 9 of remote regions .* versions 1 to 2.*update"
+    ):
         RemoteRegion.from_bytes(blob[:4] + b"\t" + blob[5:])
     for changes in ({"key": -1}, {"key": 2**64}, {"offset": 1.5}, {"access": Access.SEND}, {"access": 16}):
         with pytest.raises(ofipy.InvalidArgument, match=next(iter(changes))):

@@ -36,6 +36,8 @@ def keyed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     if request.param:
         new_key(tmp_path / "key")
         monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(tmp_path / "key"))
+    else:
+        monkeypatch.setenv("OFIPY_ENCRYPTION", "off")
     return bool(request.param)
 
 

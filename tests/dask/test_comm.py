@@ -23,7 +23,7 @@ from distributed.comm.registry import backends
 from distributed.protocol import Serialize, Serialized, deserialize, to_serialize
 from hostile_pickle import HostilePickle, unpickled
 
-from ofipy._base.errors import AccessDenied
+from ofipy._base.errors import AccessDenied, IncompatiblePeer
 from ofipy.dask import wire
 
 pytestmark = [pytest.mark.usefixtures("provider"), pytest.mark.timeout(60)]
@@ -229,6 +229,23 @@ def test_calls_that_are_none() -> None:
             comm.abort()
 
     run(test())
+
+
+def test_a_call_of_another_release_is_told_by_its_version(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with pair() as (here, _, _listener):
+            endpoint, peer = here._hub.endpoint, here._peer
+            answer = endpoint.trecv(peer, tag=wire.tag(wire.Kind.ANSWER, 7))
+            call = b"\3" + wire.pack_call(7, "ofi://there:1")[1:]
+            await endpoint.tsend(call, peer, tag=wire.tag(wire.Kind.CALL))
+            # What the caller reads: that it was refused, and what the listener speaks.
+            said = bytes((await answer).data)
+            assert said == b"\0" + (2).to_bytes(8, "little")
+            with pytest.raises(IncompatiblePeer, match=r"version 3 of .*, and this side version 2 \(update"):
+                wire.read_answer(b"\0" + (3).to_bytes(8, "little"), "ofi://there:1")
+
+    run(test())
+    assert "ofi://there:1: the peer speaks version 3 of the messages of Dask's connections" in caplog.text
 
 
 @pytest.mark.parametrize("blob", [b"\1", b"\1\xff\xff\xff\xff\xff\xff\xff\xff", b""])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import threading
 from typing import Any
 
@@ -14,6 +15,7 @@ from both_ends import ANY_PORT, echo, pair, run
 from distributed.comm import CommClosedError, connect, listen
 from distributed.protocol import to_serialize
 
+from ofipy._base.errors import PeerLost
 from ofipy.dask import wire
 
 pytestmark = [pytest.mark.usefixtures("provider"), pytest.mark.timeout(60)]
@@ -39,6 +41,34 @@ def test_an_end_is_heard_on_the_other_side(how: str) -> None:
                     await comm.write("x")
             here.abort()
             await here.close()
+
+    run(test())
+
+
+@pytest.mark.parametrize("loses", [0, 1], ids=["the caller loses it", "the listener loses it"])
+def test_a_hole_ends_both_sides(loses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A message of the hub's endpoint without a tag, which Dask does not send, costs it the peer.
+    monkeypatch.setenv("OFIPY_HOOKS", "fault:lose=1,operation=send")
+
+    async def test() -> None:
+        async with pair() as ends:
+            here, there, listener = ends
+            await here.write("before")
+            assert await there.read() == "before"
+            reading = [asyncio.create_task(comm.read()) for comm in (here, there)]
+            await asyncio.sleep(0.05)
+            comm = ends[loses]
+            with pytest.raises(PeerLost):
+                await comm._hub.endpoint.send(b"", comm._peer)
+            for each in reading:
+                with pytest.raises(CommClosedError):
+                    await each
+            for comm in (here, there):
+                with pytest.raises(CommClosedError):
+                    await comm.write("behind the hole")
+            again = await connect(listener.contact_address)
+            await again.write("again")
+            again.abort()
 
     run(test())
 
@@ -223,3 +253,22 @@ def test_two_loops_in_one_process() -> None:
             assert got == [{"x": 1}]
 
     run(test())
+
+
+def test_a_loop_that_has_ended_leaves_no_endpoint() -> None:
+    """The one by which a loop calls others ends with it, and with it its descriptors."""
+
+    async def talk() -> None:
+        async with pair() as (here, there, _):
+            await here.write({"x": to_serialize(np.zeros(300_000, np.uint8))})
+            await there.read()
+
+    def count() -> int:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    run(talk())
+    before = count()
+    for _ in range(3):
+        run(talk())
+    assert count() <= before

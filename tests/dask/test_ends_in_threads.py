@@ -46,7 +46,7 @@ class Endpoint:
         self.senders: set[int] = set()
         self.sends, self.may_go_on = threading.Event(), threading.Event()
 
-    def tsend(self, piece: bytes, peer: object, tag: int) -> Done:
+    def tsend(self, piece: bytes, peer: object, tag: int, incarnation: object) -> Done:
         assert len(self.sent) <= OWED, "sent more than was owed"
         self.sent.append((piece, wire.Kind(tag & 0xFF)))
         self.senders.add(threading.get_ident())
@@ -55,7 +55,7 @@ class Endpoint:
             assert self.may_go_on.wait(WAIT)
         return Done()
 
-    def trecv(self, peer: object, tag: int) -> Done:
+    def trecv(self, peer: object, tag: int, incarnation: object) -> Done:
         return Done(wire.GOODBYE)
 
     def close(self) -> None:
@@ -157,10 +157,10 @@ def test_a_write_without_room_sends_nothing_after_the_goodbye(monkeypatch: pytes
                 def __getattr__(self, name: str) -> Any:
                     return getattr(endpoint, name)
 
-                def tsend(self, piece: Any, peer: Any, tag: int) -> Any:
+                def tsend(self, piece: Any, peer: Any, tag: int, incarnation: int | None) -> Any:
                     if here.closed():
                         kinds.append(wire.Kind(tag & 0xFF))
-                        return sends(piece, peer, tag=tag)
+                        return sends(piece, peer, tag=tag, incarnation=incarnation)
                     full.set()
                     raise Again("full")
 

@@ -30,6 +30,8 @@ from fabtests.suite.pair import run_entry
         ("inject_test -e msg -v", "tcp"),
         ("av_xfer", "shm"),
         ("multinode -n 3", "shm"),
+        ("multinode_coll -n 3 -I 4", "shm"),
+        ("multinode_coll -n 2 -I 2 -S 300000", "tcp"),
         ("rdm_deferred_wq", "tcp"),
         ("rdm_rma_event -t counter", "shm"),
         ("rdm_rma_trigger -t counter", "tcp"),

@@ -47,7 +47,8 @@ struct world_member {
     struct ofp_av *av;
     struct ofp_endpoint *endpoint;
     struct world_operation operations[WORLD_SENDS];
-    bool finals; /* a final message has arrived */
+    bool finals;                     /* a final message has arrived */
+    uint32_t ended[WORLD_FINAL + 1]; /* receives of each tag that were ended by an error, and are posted again later */
 };
 
 static struct {
@@ -312,8 +313,22 @@ static inline void world_ended(struct world_member *member, const struct ofp_com
     if (!receive && row->error && tag == WORLD_NUMBERED)
         world.failed[operation->number] = true;
     world_free(operation);
-    if (receive && member->endpoint)
+    /* A receive from a peer that is gone ends when it is posted: it is posted again in the next round only. */
+    if (receive && row->error)
+        member->ended[tag]++;
+    else if (receive && member->endpoint)
         world_post_receive(member, tag);
+}
+
+static inline void world_post_ended(struct world_member *member)
+{
+    for (uint64_t tag = WORLD_NUMBERED; tag <= WORLD_FINAL; tag++) {
+        uint32_t count = member->endpoint ? member->ended[tag] : 0;
+
+        member->ended[tag] -= count;
+        for (; count; count--)
+            world_post_receive(member, tag);
+    }
 }
 
 static inline void world_completions(struct world_member *member)
@@ -331,6 +346,7 @@ static inline void world_progress(struct world_member *member)
 {
     world.now += 1000;
     ofp_domain_progress(member->domain);
+    world_post_ended(member);
     world_completions(member);
 }
 

@@ -48,8 +48,18 @@ class Kernel:
                 kind, _, rest = line.partition(" ")
                 if kind == "insmod":
                     path = Path(rest.split()[0])
-                    found[path] = found.get(path) or lzma.decompress(path.read_bytes())
+                    found[path] = found.get(path) or read_module(path)
         return [(path.name.removesuffix(".xz"), module) for path, module in found.items()]
+
+
+def read_module(path: Path) -> bytes:
+    """A module as the kernel loads it: Debian 12's 6.1 has them as they are, later kernels compress them."""
+    content = path.read_bytes()
+    if path.suffix == ".ko":
+        return content
+    if path.suffix == ".xz":
+        return lzma.decompress(content)
+    raise GuestError(f"{path.name} is compressed in a way that this tool does not know")
 
 
 def order(version: str) -> list[int]:

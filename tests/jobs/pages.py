@@ -13,7 +13,14 @@ import pytest
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 RIVALS = Path(__file__).parent / "rivals"
 
-JOBS = ("ring-all-reduce", "parameter-server", "work-queue", "halo-exchange", "stream-of-arrays")
+JOBS = (
+    "ring-all-reduce",
+    "scatter-and-gather",
+    "parameter-server",
+    "work-queue",
+    "halo-exchange",
+    "stream-of-arrays",
+)
 """Pages with one program, which a launcher starts several times."""
 PAIRS = ("request-and-reply",)
 """Pages with a server and a client."""

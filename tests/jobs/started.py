@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -24,9 +25,11 @@ def launcher(name: str) -> str:
     return found
 
 
-def run(*command: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *command: str, environment: dict[str, str] | None = None, seconds: float = SECONDS
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, env=os.environ | (environment or {}), capture_output=True, text=True, timeout=SECONDS
+        command, env=os.environ | (environment or {}), capture_output=True, text=True, timeout=seconds
     )
 
 
@@ -61,6 +64,19 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def wait_until_ended(process: int | str, seconds: float = SECONDS) -> None:
+    """Wait for the end of a process that need not be a child. Killed processes may take a while to end."""
+    try:
+        descriptor = os.pidfd_open(int(process))
+    except ProcessLookupError:
+        return
+    try:
+        ended, _, _ = select.select([descriptor], [], [], seconds)
+    finally:
+        os.close(descriptor)
+    assert ended, f"process {process} runs {seconds} s later"
 
 
 def is_running(process: int | str) -> bool:

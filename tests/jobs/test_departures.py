@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ofipy import InvalidArgument
+from ofipy import IncompatiblePeer, InvalidArgument
 from ofipy.jobs.departures import GRACE, PAUSE, Departures
 
 LATENCY = 0.002
@@ -195,3 +195,14 @@ def test_a_damaged_message_is_refused(cut: int) -> None:
         Departures(0, 3).read(message[:cut])
     with pytest.raises(InvalidArgument):
         Departures(0, 4).read(message)
+
+
+def test_news_of_another_release_are_told_by_their_version() -> None:
+    message = bytearray(Departures(1, 3).farewell(died=True))
+    message[4] = 3
+    with pytest.raises(
+        IncompatiblePeer, match=r"version 3 of the news of a job, and this side version 1 \(update"
+    ):
+        Departures(0, 3).read(bytes(message))
+    message[5] = 2  # it speaks versions 1 and 2 too
+    assert Departures(0, 3).read(bytes(message)) == (1, {1: True})

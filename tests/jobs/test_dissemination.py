@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ofipy import InvalidArgument
+from ofipy import IncompatiblePeer, InvalidArgument
 from ofipy.jobs.dissemination import HEAD_SIZE, Dissemination, partners, rounds
 
 LENGTH = 4  # of a block, before it
@@ -66,6 +66,18 @@ def test_a_message_of_another_exchange_is_refused() -> None:
     message = Dissemination(1, 2, b"x", sequence=4).message(next(rounds(1, 2)))
     with pytest.raises(InvalidArgument, match=r"rank 1 in round 0.*same calls"):
         Dissemination(0, 2, b"y", sequence=3).take(step, message)
+
+
+def test_a_message_of_another_release_is_told_by_its_version() -> None:
+    (step,) = rounds(0, 2)
+    message = bytearray(Dissemination(1, 2, b"x").message(next(rounds(1, 2))))
+    message[4] = 3
+    with pytest.raises(
+        IncompatiblePeer, match=r"rank 1: .* version 3 of the exchange .* side version 1 \(update"
+    ):
+        Dissemination(0, 2, b"y").take(step, bytes(message))
+    message[6] = 2  # it speaks versions 1 and 2 too
+    Dissemination(0, 2, b"y").take(step, bytes(message))
 
 
 @pytest.mark.parametrize("cut", [0, 10, HEAD_SIZE, HEAD_SIZE + 3, HEAD_SIZE + 5])

@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from started import PROGRAM, is_running, launcher, run, run_each
+from started import PROGRAM, launcher, run, run_each, wait_until_ended
 
 pytestmark = [pytest.mark.usefixtures("shared_memory"), pytest.mark.timeout(120)]
 
@@ -128,12 +128,14 @@ def test_a_process_that_dies_ends_the_job_as_the_launcher_does(
 ) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "import os, signal, sys, time, ofipy\njob = ofipy.job()\n"
-        "sys.stdout.write(f'{os.getpid()}\\n')\nsys.stdout.flush()\njob.barrier()\n"
+        "import os, pathlib, signal, sys, time, ofipy\njob = ofipy.job()\n"
+        "pathlib.Path(__file__).with_name(f'{job.rank}.pid').write_text(str(os.getpid()))\njob.barrier()\n"
         f"if job.rank == 1:\n    {ENDS[end]}\ntime.sleep(1000)\n"
     )
     ran = run(launcher(command[0]), *command[1:], "-n", "3", sys.executable, str(program))
     assert ran.returncode != 0
-    for process in ran.stdout.split():
-        if process.isdigit():
-            assert not is_running(process)
+    processes = [file.read_text() for file in tmp_path.glob("*.pid")]
+    assert len(processes) == 3
+    # A launcher may return before the processes that it has killed have ended.
+    for process in processes:
+        wait_until_ended(process)

@@ -24,6 +24,7 @@ ZMQ = 1.0
     ("name", "rivals", "most"),
     [
         ("ring-all-reduce", ["ring_mpi4py"], MPI),
+        ("scatter-and-gather", ["scatter_mpi4py"], MPI),
         ("halo-exchange", ["halo_mpi4py"], MPI),
         ("work-queue", ["queue_pyzmq"], ZMQ),
         ("request-and-reply", ["request_server_pyzmq", "request_client_pyzmq"], ZMQ),
@@ -48,7 +49,7 @@ def test_typed(name: str, tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize("name", ["ring-all-reduce", "halo-exchange"])
+@pytest.mark.parametrize("name", ["ring-all-reduce", "scatter-and-gather", "halo-exchange"])
 def test_mpi4py_says_the_same(name: str) -> None:
     if importlib.util.find_spec("mpi4py") is None:  # looked for only: importing it starts MPI
         pytest.skip("mpi4py is not installed")

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import ofipy
-from ofipy.jobs.greeting import ASK_TAG, MESSAGE_MAX, Kind, Message, Run, Why, refusal_of
+from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, MESSAGE_MAX, Kind, Message, Run, Why, refusal_of
+from ofipy.jobs.keys import PROOF_SIZE, proof
 from ofipy.jobs.launcher import Deadline
 from ofipy.jobs.rendezvous import Meeting, Rendezvous
 
@@ -122,6 +124,73 @@ def test_another_job_at_the_port_is_passed_by(join: Join) -> None:
     members = [join(0), join(1)]
     assert members[0]._server.endpoint.address != first._server.endpoint.address
     assert fence_all(members)[1]["0"] == b"of 0"
+
+
+def of_later_release(blob: bytes, newest: int = 3, earlier: int = 1) -> bytes:
+    """A message as a release writes it that speaks versions 2 and 3."""
+    head = blob[:4] + bytes([newest, blob[5], earlier]) + blob[7:40]
+    return head + proof(KEY, head + bytes(PROOF_SIZE), blob[40 + PROOF_SIZE :]) + blob[40 + PROOF_SIZE :]
+
+
+def test_a_rank_of_a_later_release_ends_the_job_on_both_sides(join: Join) -> None:
+    first = join(0, key=KEY, seconds=60)
+    server = first._server
+    assert server is not None
+    with ofipy.open(provider="link") as later, ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(fence_all, [first], 60)
+        while not server._arrived:
+            time.sleep(0.001)
+        peer = later.insert(server.endpoint.address)
+        answer = later.trecv(peer, tag=ANSWER_TAG)
+        greeting = first._run.write(Kind.GREETING, b"n" * 16, {"rank": 1, "size": 2})
+        later.tsend(of_later_release(greeting), peer, tag=ASK_TAG).wait(timeout=10)
+        said = bytes(answer.wait(timeout=10).data)
+        said_at = time.monotonic()
+        with pytest.raises(
+            ofipy.IncompatiblePeer,
+            match=r"a process of the job, at .*, speaks versions 2 to 3 of .*, and rank 0 version 1 \(install the same",
+        ):
+            waits.result()
+        assert time.monotonic() - said_at < 5
+    # What the later release reads of it, before anything that could differ.
+    assert (said[:4], said[4], said[5], said[6]) == (b"OFPR", 1, Kind.REFUSED, 0)
+    assert refusal_of(said) is Why.VERSION
+    with pytest.raises(ofipy.IncompatiblePeer, match="versions 2 to 3"):
+        join(1, key=KEY)
+
+
+def test_a_rank_0_of_a_later_release_is_told_apart_from_another_key(
+    join: Join, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Run.write
+    server: list[threading.Thread] = []
+
+    def write_later(self: Run, kind: Kind, nonce: bytes, body: Mapping[str, Any]) -> bytes:
+        blob = write(self, kind, nonce, body)
+        return of_later_release(blob) if threading.current_thread() in server else blob
+
+    first = join(0, key=KEY)
+    assert first._server is not None
+    server.append(first._server._thread)
+    monkeypatch.setattr(Run, "write", write_later)
+    with pytest.raises(
+        ofipy.IncompatiblePeer,
+        match=r"rank 0 at localhost: the peer speaks versions 2 to 3 of the protocol of the rendezvous, and this side "
+        r"version 1 \(update ofipy on this side\)",
+    ):
+        join(1, key=KEY)
+
+
+def test_an_unproven_version_does_not_end_the_job(join: Join) -> None:
+    members = [join(0, key=KEY), join(1, key=KEY)]
+    server = members[0]._server
+    assert server is not None
+    greeting = Run(members[0]._meeting.run, None).write(Kind.GREETING, b"n" * 16, {"rank": 1, "size": 2})
+    with ofipy.open(provider="link") as stranger:
+        peer = stranger.insert(server.endpoint.address)
+        blob = greeting[:4] + bytes([9]) + greeting[5:]
+        stranger.tsend(blob, peer, tag=ASK_TAG, complete="delivery").wait(timeout=5)
+        assert fence_all(members)[1] == {"0": b"of 0", "1": b"of 1"}
 
 
 def test_a_rank_that_is_there_already_is_refused_by_name(join: Join) -> None:

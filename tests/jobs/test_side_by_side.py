@@ -33,15 +33,18 @@ def needs(module: str) -> None:
         pytest.skip(f"{module} is not installed")
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(6))
 def test_from_mpi4py(number: int, tmp_path: Path) -> None:
     found = lessons("from-mpi4py.md")
-    assert len(found) == 4
+    assert len(found) == 6
     _, theirs, ours, output = found[number]
-    ran = run(sys.executable, "-m", "ofipy", "run", "-n", PROCESSES, write(tmp_path, ours))
+    tasks = "Executor" in ours
+    python = [sys.executable, *(["-m", "ofipy.executor"] if tasks else [])]
+    ran = run(sys.executable, "-m", "ofipy", "run", "-n", PROCESSES, *python, write(tmp_path, ours))
     assert re.sub(r"^\[\d\] ", "", ran.stdout, flags=re.MULTILINE) == output, ran.stderr
     needs("mpi4py")
-    ran = run(launcher("mpiexec.hydra"), "-n", PROCESSES, sys.executable, write(tmp_path, theirs))
+    python = [sys.executable, *(["-m", "mpi4py.futures"] if tasks else [])]
+    ran = run(launcher("mpiexec.hydra"), "-n", PROCESSES, *python, write(tmp_path, theirs))
     assert ran.stdout == output, ran.stderr
 
 

@@ -188,7 +188,7 @@ static inline int announce(struct receive_fixture *fixture, uint32_t source, uin
 /* As the core when it loses a peer; `gone`: its process too. */
 static inline void lose(struct receive_fixture *fixture, uint32_t source, int error, bool gone)
 {
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[source], OFPI_EVERY_LANE, error);
+    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[source], error);
     if (gone)
         ofpi_receive_context_end_directed(fixture->context, source, OFP_EPEERLOST, 0);
 }

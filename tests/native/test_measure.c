@@ -212,7 +212,8 @@ static void test_failures(void **state)
 
 int main(void)
 {
-    const struct ofp_measure_calls calls = {ofp_post, ofp_cq_read, ofp_cq_wait, ofp_domain_progress};
+    const struct ofp_measure_calls calls = {ofp_post,  ofp_cq_read,     ofp_cq_wait, ofp_domain_progress,
+                                            ofp_start, ofp_request_take};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pingpong), cmocka_unit_test(test_stream),
                                        cmocka_unit_test(test_write), cmocka_unit_test(test_pipeline),
                                        cmocka_unit_test(test_failures)};

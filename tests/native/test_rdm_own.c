@@ -24,7 +24,7 @@ static void hear_request(struct stranger *stranger)
     assert_non_null(event);
     assert_int_equal(event->kind, RDMFAKE_ASK);
     stranger->asked = rdmfake_line_hold(event->line);
-    assert_true(ofpi_rdm_hello_decode(event->bytes, event->length, &stranger->hello, text, sizeof(text)));
+    assert_int_equal(ofpi_rdm_hello_decode(event->bytes, event->length, &stranger->hello, text, sizeof(text)), 0);
     rdmfake_event_free(event);
     stranger->hello.packet_size = stranger->hello.packet_size < 8192 ? stranger->hello.packet_size : 8192;
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
 #include "ofipy/operation.h"
@@ -221,22 +222,25 @@ static void test_hello(void **state)
     (void)state;
     ofpi_rdm_hello_encode(&hello, bytes);
     /* A device may pad it. */
-    assert_true(ofpi_rdm_hello_decode(bytes, sizeof(bytes), &read, text, sizeof(text)));
+    assert_int_equal(ofpi_rdm_hello_decode(bytes, sizeof(bytes), &read, text, sizeof(text)), 0);
     assert_int_equal(read.packet_size, 4096);
     assert_int_equal(read.credits[1], 5);
     assert_int_equal(read.incarnation, 99);
     assert_true(read.connects_only);
     assert_memory_equal(read.identity, hello.identity, sizeof(hello.identity));
     for (size_t cut = 0; cut < OFPI_RDM_HELLO_SIZE; cut++)
-        assert_false(ofpi_rdm_hello_decode(bytes, cut, &read, text, sizeof(text)));
-    bytes[5] = OFPI_RDM_VERSION + 1;
-    assert_false(ofpi_rdm_hello_decode(bytes, sizeof(bytes), &read, text, sizeof(text)));
-    assert_non_null(strstr(text, "update the older"));
+        assert_int_equal(ofpi_rdm_hello_decode(bytes, cut, &read, text, sizeof(text)), -ECONNREFUSED);
+    bytes[4] = bytes[5] = OFPI_RDM_VERSION + 1;
+    /* Of the hello of another version no more than 6 bytes are read. */
+    assert_int_equal(ofpi_rdm_hello_decode(bytes, 6, &read, text, sizeof(text)), -EPROTONOSUPPORT);
+    assert_non_null(strstr(text,
+                           "the peer speaks version 2 of the rdm protocol, and this side version 1; update ofipy on "
+                           "this side"));
     hello.packet_size = OFPI_RDM_PACKET_MIN - 1;
     ofpi_rdm_hello_encode(&hello, bytes);
-    assert_false(ofpi_rdm_hello_decode(bytes, sizeof(bytes), &read, text, sizeof(text)));
+    assert_int_equal(ofpi_rdm_hello_decode(bytes, sizeof(bytes), &read, text, sizeof(text)), -ECONNREFUSED);
     bytes[0] ^= 1;
-    assert_false(ofpi_rdm_hello_decode(bytes, sizeof(bytes), &read, text, sizeof(text)));
+    assert_int_equal(ofpi_rdm_hello_decode(bytes, sizeof(bytes), &read, text, sizeof(text)), -ECONNREFUSED);
     assert_non_null(strstr(text, "another protocol"));
 }
 

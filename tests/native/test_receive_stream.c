@@ -148,7 +148,7 @@ static void test_short_messages_in_place_of_announcements(void **state)
     assert_int_equal(statistics_of(fixture).announced_messages, 4);
     assert_int_equal(statistics_of(fixture).unexpected_bytes, 700 + 2 * OFP_SHORT_MESSAGE + 2);
     /* They are here: the loss of their sender does not concern them. */
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], OFPI_EVERY_LANE, OFP_EPEERLOST);
+    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], OFP_EPEERLOST);
     for (uint64_t i = 0; i < 4; i++) {
         want(fixture, 6, i, memory, 700, 0);
         assert_completed(fixture, i, 0);

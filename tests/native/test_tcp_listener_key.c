@@ -99,6 +99,9 @@ static void raw_control(int fd, enum tcp_control_type type, uint8_t version, con
                                   .magic = version ? TCP_EXTENSION_MAGIC | version : 0,
                                   .capabilities = version ? TCP_CAPABILITY_AUTHENTICATION : 0};
 
+    /* Whoever says a newer version speaks this one too: else it is refused before any proof. */
+    if (version > TCP_EXTENSION_VERSION)
+        control.capabilities |= UINT64_C(1) << TCP_CAPABILITY_EARLIER_SHIFT;
     tcp_control_encode(&control, bytes);
     memcpy(bytes + TCP_CONTROL_SIZE, said, strlen(said));
     raw_write(fd, bytes, TCP_CONTROL_SIZE + strlen(said));

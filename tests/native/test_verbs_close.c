@@ -145,6 +145,7 @@ static struct ofpi_path *path_open(struct side *side, struct ofp_peer *peer)
 
     context.ops.post_send = post_send;
     channel->user = &test_user;
+    peer->endpoint = side->endpoint;
     *path = (struct ofpi_path){.channel = channel, .peer = peer, .private = path + 1};
     is_up = false;
     assert_int_equal(channel->ops->connect(path, hello, sizeof(hello), text, sizeof(text)), 0);

@@ -19,7 +19,7 @@ import ofipy
 from ofipy.cli.key import new_key
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_tcp import PEERS, needs_descriptors
+from test_tcp import PEERS, compare_turns, needs_descriptors
 
 STRESS = bool(os.environ.get("OFIPY_STRESS"))
 Start = Callable[..., Any]
@@ -58,9 +58,8 @@ def test_a_neighbour_beside_a_thousand_tcp_peers(
     assert hub.hear()[0] == PEERS + 1
     assert idle.hear() == PEERS
     hub.tell([0])
-    # The two took turns, so that both have the machine's busy moments: those side by side are compared.
     crowded, lonely = hub.hear()
-    ratio = statistics.median(a / b for a, b in zip(crowded, lonely, strict=True))
+    ratio = compare_turns(crowded, lonely)
     print(
         f"round trip {min(crowded) * 1e6:.1f} us beside {PEERS} tcp peers, {min(lonely) * 1e6:.1f} us alone, "
         f"ratio {ratio:.3f}"

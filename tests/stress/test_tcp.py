@@ -20,6 +20,16 @@ needs_descriptors = pytest.mark.skipif(
 )
 
 
+def compare_turns(crowded: list[float], lonely: list[float]) -> float:
+    """Return the ratio of two latencies that were measured in turns.
+
+    A busy machine seldom moves both of two estimates; a cost that grows with the peers moves both. So the smaller one
+    counts: the median of the ratios of neighbouring turns, or the ratio of the quickest turns.
+    """
+    neighbours = statistics.median(a / b for a, b in zip(crowded, lonely, strict=True))
+    return min(neighbours, min(crowded) / min(lonely))
+
+
 @needs_descriptors
 @pytest.mark.timeout(200)
 def test_a_thousand_idle_peers(workers: Start) -> None:
@@ -41,8 +51,7 @@ def test_a_thousand_idle_peers(workers: Start) -> None:
     )
     hub.tell([0])
     crowded, lonely = hub.hear()
-    # The two took turns, so that both have the machine's busy moments: neighbours are compared.
-    ratio = statistics.median(a / b for a, b in zip(crowded, lonely, strict=True))
+    ratio = compare_turns(crowded, lonely)
     print(
         f"{each:.0f} B a peer, {resident_each:.0f} B resident; round trip {min(crowded) * 1e6:.1f} us beside "
         f"{PEERS} peers, {min(lonely) * 1e6:.1f} us alone, ratio {ratio:.3f}"

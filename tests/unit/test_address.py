@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ofipy
-from ofipy._base.binding import lib
+from ofipy._base.binding import ffi, lib
 from ofipy._discovery.address import counted, host_id, resolve, split_host_port
 
 ENTRIES = st.lists(
@@ -82,18 +82,26 @@ def test_any_bytes_are_an_address_or_an_error(blob: bytes) -> None:
     for version, each in enumerate((blob, b"OFPA\x01" + blob, b"OFPA\x02" + blob)):
         try:
             address = ofipy.Address.from_bytes(each)
-        except ofipy.InvalidArgument:
+        except (ofipy.InvalidArgument, ofipy.IncompatiblePeer):
             continue
         assert written(address, version) == each
 
 
 @pytest.mark.parametrize(
-    ("version", "text"), [(0, "not an address"), (3, "of version 3; .* up to version 2 .*upgrade")]
+    ("version", "kind", "text"),
+    [
+        (0, ofipy.InvalidArgument, "not an address"),
+        (
+            3,
+            ofipy.IncompatiblePeer,
+            "speaks version 3 of addresses .* versions 1 to 2 .*update ofipy on this side",
+        ),
+    ],
 )
-def test_other_versions_are_refused(version: int, text: str) -> None:
+def test_other_versions_are_refused(version: int, kind: type[ofipy.FabricError], text: str) -> None:
     blob = bytearray(bytes(ofipy.Address((("x", b"y"),))))
     blob[4] = version
-    with pytest.raises(ofipy.InvalidArgument, match=text):
+    with pytest.raises(kind, match=text):
         ofipy.Address.from_bytes(bytes(blob))
 
 
@@ -276,3 +284,13 @@ def test_names_that_do_not(first: str, count: int) -> None:
 def test_what_is_no_bytes_is_refused_by_name(kind: Any, blob: Any) -> None:
     with pytest.raises(ofipy.BufferTypeError, match=f"{type(blob).__name__}; bytes are meant"):
         kind.from_bytes(blob)
+
+
+@pytest.mark.parametrize("provider", ["link", "shm", "tcp"])
+def test_an_address_is_shown_without_memory_for_an_info(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider that could return no info gets none, and says no more than that."""
+    with ofipy.open(provider=provider) as ep:
+        monkeypatch.setattr("ofipy._discovery.providers.any_info", lambda name: ffi.NULL)
+        assert "://" in str(ep.address)

@@ -21,15 +21,21 @@ from ofipy._base.limits import LIMITS, UINT32_MAX, UINT64_MAX
 SIZE = 64  # of the region
 INT32 = (-(2**31), 2**31 - 1)
 RANGES: dict[str, tuple[int, int]] = {
+    "traffic_class": (0, 255),
     **{name: bounds[:2] for name, bounds in LIMITS.items()},
+    "buffersize": (1, 2**31 - 1),
+    "chunksize": (1, 2**31 - 1),
+    "color": (0, 2**63 - 1),
     "context": (0, UINT64_MAX),
     "count": (1, 2**24),
     "depth": (1, 2**24),
     "ignore": (0, UINT64_MAX),
+    "incarnation": (0, UINT32_MAX),
     "iterations": (1, 2**40),
     "key": (0, UINT64_MAX),
     "length": (0, SIZE),
     "max": (1, 2**24),
+    "max_workers": (1, 2**31 - 1),
     "messages": (1, 2**40),
     "min": (1, 64),
     "nodes": (1, 2**20),
@@ -38,6 +44,8 @@ RANGES: dict[str, tuple[int, int]] = {
     "rank": (0, 1),
     "receive_tag": (0, UINT64_MAX),
     "remote_data": (0, UINT64_MAX),
+    "retries": (0, 2**31 - 1),
+    "root": (0, 0),
     "services": (1, 2**20),
     "shape": (0, 2**63 - 1),
     "size": (1, 2**24),
@@ -46,6 +54,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "threshold": (0, UINT64_MAX),
     "value": (0, UINT64_MAX),
     "windows": (1, 2**40),
+    "workers": (1, 2**31 - 1),
     # Where a call has another range than its likes.
     "Domain.operations-count": (0, 2**24),
     "Endpoint.set_option-value": (1, 2**24),
@@ -54,17 +63,27 @@ RANGES: dict[str, tuple[int, int]] = {
     "Event-error": INT32,
     "Event-handle": (0, UINT64_MAX),
     "Event-provider_error": INT32,
+    "Group.split-key": (-(2**63) + 1, 2**63 - 1),
+    "Group.subgroup-tag": (0, 2**63 - 1),
     "RemoteRegion-length": (0, UINT64_MAX),
     "RemoteRegion-offset": (0, UINT64_MAX),
 }
 NO_NUMBERS = (1.5, math.nan, "many", b"1", object())
 NO_TIMES = (-1, -1e-9, -math.inf, math.nan, "1", b"1", [1], 1j)
 # Counters' values and their thresholds in one, and what is a name as well as a number.
-NOT_HERE = {"after", "service"}
+NOT_HERE = {"after", "listen", "ranks", "service"}
 # Former names, which warn: tests/conformance/test_renamed.py.
 RENAMED = {"timeout": "room_timeout", "data": "remote_data"}
 # What programs make themselves; everything else is made by a call.
-CONSTRUCTORS = {"Endpoint", "Event", "EventQueue", "PassiveEndpoint", "ReceiveContext", "RemoteRegion"}
+CONSTRUCTORS = {
+    "Endpoint",
+    "Event",
+    "EventQueue",
+    "Executor",
+    "PassiveEndpoint",
+    "ReceiveContext",
+    "RemoteRegion",
+}
 
 
 class World:
@@ -89,7 +108,9 @@ class World:
             "Endpoint": ep,
             "EndpointAlias": self.alias,
             "EventQueue": domain.event_queue(),
+            "Executor": ofipy.Executor(listen=0),
             "Fabric": domain.fabric,
+            "Group": ofipy.job().group(ep),
             "Job": ofipy.job(),
             "MessageRequest": ep.trecv(tag=1),
             "MultiReceive": ep.trecv_many(bytearray(SIZE), tag=1),
@@ -99,6 +120,7 @@ class World:
             "Request": request,
         }
         self.arguments: dict[str, Any] = {
+            "a": np.zeros(1),
             "access": ofipy.Access.REMOTE_READ,
             "address": self.ep.address,
             "buffer": bytearray(8),
@@ -112,9 +134,12 @@ class World:
             "dtype": np.uint64,
             "endpoint": ep,
             "first": True,
+            "fn": abs,
             "into": bytearray(8),
+            "iterable": [(1,)],
             "iterations": 1,
             "key": 7,
+            "color": 0,
             "landing": bytearray(8),
             "obj": "an object",
             "length": 8,
@@ -123,9 +148,11 @@ class World:
             "mode": "expected",
             "name": "tx_size",
             "node": None,
+            "objects": [1],
             "offset": 0,
             "op": "sum",
             "peer": ep.insert(ep.address),
+            "ranks": [0],
             "reads": True,
             "receive": bytearray(8),
             "region": region,
@@ -142,6 +169,7 @@ class World:
     def close(self) -> None:
         for each in (*self.sockets, self.alias, self.client, self.listener, self.ep, self.objects["Job"]):
             each.close()
+        self.objects["Executor"].shutdown()
 
     def call(self, name: str, **given: Any) -> Any:
         """Call by name, with proper arguments in place of those that are needed and not given."""
@@ -153,11 +181,11 @@ class World:
         needed = {
             parameter.name: self.arguments[parameter.name]
             for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind is not parameter.VAR_KEYWORD
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
             and parameter.name not in given
             and (parameter.default is parameter.empty or parameter.name == "peer")
         }
-        if "key" in given:  # of memory that peers may reach
+        if "key" in given and owner != "Group":  # of memory that peers may reach
             needed["access"] = self.arguments["access"]
         if method in ("prepare_fetch_atomic", "prepare_compare_atomic"):
             needed["into"] = np.zeros(1, np.uint64)

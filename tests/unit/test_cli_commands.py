@@ -4,6 +4,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -54,12 +55,18 @@ class TestUsage:
 
 class TestVersion:
     def test_lines(self) -> None:
-        assert f"ofipy    {ofipy.__version__}" in run("ofipy", "version")
+        assert f"ofipy        {ofipy.__version__}" in run("ofipy", "version")
 
     def test_document(self) -> None:
         document = run_json("ofipy", "version")
         assert document["schema"] == 1
         assert document["ofipy"] == ofipy.__version__
+        assert document["provider_abi"] == ".".join(map(str, ofipy.PROVIDER_ABI))
+        assert document["compiler"]
+        assert document["libc"].startswith(("glibc ", "musl"))
+        # 40 digits, unless it was built where no git is.
+        assert re.fullmatch("[0-9a-f]{40}|unknown", document["commit"])
+        assert run_json("ofipy", "info", "--version") == document
         assert {"shm", "tcp"} <= {each["name"] for each in document["providers"] if each["version"]}
 
 

@@ -17,6 +17,7 @@ import pytest
 import ofipy
 from ofipy.cli import checks
 from ofipy.cli.checks import Check, State
+from ofipy.host.tree import Tree
 
 
 def run(*words: str, code: int = 0, **environment: str) -> tuple[str, str]:
@@ -133,33 +134,35 @@ class TestAttach:
         assert checks.try_attach() in (0, errno.EPERM, errno.ENOSYS)
 
     def test_refused_by_yama(self, tmp_path: Path) -> None:
-        scope = tmp_path / "ptrace_scope"
+        scope = tmp_path / "proc/sys/kernel/yama/ptrace_scope"
+        scope.parent.mkdir(parents=True)
         scope.write_text("1\n")
-        check = checks.check_attach(lambda: errno.EPERM, scope)
+        check = checks.check_attach(lambda: errno.EPERM, Tree(str(tmp_path)))
         assert check.state is State.WARNING
         assert "ptrace_scope is 1" in check.finding
         assert "OFIPY_SHM_PTRACER=yes" in check.remedy
 
     def test_refused_by_a_filter(self, tmp_path: Path) -> None:
-        check = checks.check_attach(lambda: errno.ENOSYS, tmp_path / "none")
+        check = checks.check_attach(lambda: errno.ENOSYS, Tree(str(tmp_path)))
         assert check.state is State.WARNING
         assert check.remedy == "in a container: --cap-add SYS_PTRACE"
 
     def test_allowed(self, tmp_path: Path) -> None:
-        assert checks.check_attach(lambda: 0, tmp_path / "none").state is State.OK
+        assert checks.check_attach(lambda: 0, Tree(str(tmp_path))).state is State.OK
 
 
 class TestSharedMemory:
     def check(self, folder: Path, **limits: tuple[str, int]) -> Check:
         """In the group /a/b of these limits and uses."""
         for name, (limit, used) in limits.items():
-            group = folder / "groups" / name.replace("_", "/")
+            group = folder / "sys/fs/cgroup" / name.replace("_", "/")
             group.mkdir(parents=True, exist_ok=True)
             (group / "memory.max").write_text(f"{limit}\n")
             (group / "memory.current").write_text(f"{used}\n")
-        membership = folder / "cgroup"
+        membership = folder / "proc/self/cgroup"
+        membership.parent.mkdir(parents=True)
         membership.write_text("1:name=systemd:/x\n0::/a/b\n")
-        return checks.check_shared_memory(folder / "groups", membership)
+        return checks.check_shared_memory(Tree(str(folder)))
 
     def test_no_limit(self, tmp_path: Path) -> None:
         assert self.check(tmp_path, a_b=("max", 5)).finding.startswith("no limit")

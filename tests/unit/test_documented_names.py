@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 import pytest
+from foreign_names import FOREIGN
 from public_methods import function_behind
 
 import ofipy
@@ -46,9 +47,10 @@ RECEIVERS: dict[str, tuple[type, ...]] = {
     "endpoint": (ofipy.Endpoint,),
     "ep": (ofipy.Endpoint,),
     "eq": (ofipy.EventQueue,),
-    "error": (ofipy.FabricError, ofipy.ConnectionRefused, ofipy.NotSent, ofipy.Truncated),
+    "error": (ofipy.FabricError, ofipy.ConnectionRefused, ofipy.NotSent, ofipy.Truncated, ofipy.WorkerLost),
     "event": (ofipy.Event,),
     "events": (ofipy.EventQueue,),
+    "executor": (ofipy.Executor,),
     "fabric": (ofipy.Fabric,),
     "info": (ofipy.Info,),
     "listener": (ofipy.PassiveEndpoint,),
@@ -188,6 +190,8 @@ def is_there(dotted: str) -> bool:
         except ImportError:
             continue
         for position, name in enumerate(names[end:], end):
+            if inspect.isfunction(thing):
+                thing = get_type_hints(thing)["return"]
             if inspect.isclass(thing):
                 return follow((thing,), names[position:]) is None
             if not hasattr(thing, name):
@@ -338,7 +342,7 @@ def commands_of(group: Any) -> dict[str, click.Command]:
 
 def wrong_options(code: Code) -> Iterator[str]:
     for match in re.finditer(r"(?:^|[\s$(;&|])(ofipy|fabtests) ([^|&;`#]*)", code.text):
-        words = match[2].split()
+        words = match[2].partition(" python ")[0].split()  # behind it stands the command of a job
         command: click.Command = COMMANDS[match[1]]
         if words and re.fullmatch(r"[a-z_]+", words[0]) and (code.language or len(words) < 9):
             if words[0] not in commands_of(command):
@@ -399,64 +403,6 @@ def wrong_files(code: Code) -> Iterator[str]:
 
 def test_files() -> None:
     complain((code, what) for code in every_code() for what in wrong_files(code))
-
-
-# ------------------------------------------------------------------------------- what is not ours, page by page
-
-SEAMS = "docs/explanation/seams.md"
-LIBFABRIC = "docs/reference/libfabric.md"
-LAYERS = "docs/explanation/layers.md"
-RDM = "docs/explanation/rdm.md"
-GUESTS = "docs/how-to/rdma-without-hardware.md"
-
-FOREIGN: set[tuple[str, str]] = {
-    # Entries of a provider's tables in C.
-    *((page, name) for page in (SEAMS, LIBFABRIC) for name in ("domain.open", "endpoint.open")),
-    # Not there yet, and said to be needed.
-    (LAYERS, "ofp_collective"),
-    (RDM, "native/rdm/session"),
-    # libfabric's.
-    (LIBFABRIC, "fi_triggered_context()"),
-    (LIBFABRIC, "providers/fi_peer.h"),
-    # Of the tests' own provider, which need not be installed.
-    ("docs/how-to/write-a-provider.md", "OFIPY_FAKE_EAGER_SIZE"),
-    # Of the tests themselves.
-    *((GUESTS, name) for name in ("OFIPY_TWO_GUESTS", "OFIPY_LOST_PEERS", "--wire")),
-    ("docs/explanation/verbs.md", "ofipy verbs"),  # what the bytes of a proof begin with
-    *(("docs/how-to/work-on-ofipy.md", option) for option in ("--starts", "--scenario", "--way")),
-    *(
-        ("docs/how-to/work-on-ofipy.md", f"OFIPY_{name}")
-        for name in ("STORM_SECONDS", "RACES", "FUZZ_SECONDS", "SEED")
-    ),
-    # What `ofipy run` sets, and nobody else.
-    ("docs/explanation/jobs.md", "OFIPY_JOB_RANK"),
-    # mpi4py's and pyzmq's.
-    *(("docs/tutorial/from-mpi4py.md", f"recv({name}=)") for name in ("source", "tag", "status")),
-    *(("docs/tutorial/from-mpi4py.md", name) for name in ("Request.Waitall", "send(dest=)", "send(tag=)")),
-    *(("docs/tutorial/from-pyzmq.md", f"context.{name}") for name in ("socket", "destroy")),
-    *(("docs/tutorial/from-pyzmq.md", f"{name}(copy=)") for name in ("send", "recv")),
-    ("docs/tutorial/from-pyzmq.md", "server.bind_to_random_port"),
-    # The tests' own.
-    ("docs/reference/performance.md", "OFIPY_STRESS"),
-    # Dask's.
-    *(("docs/how-to/use-dask.md", name) for name in ("client.map", "client.submit", "--protocol")),
-    # Docker's, Apptainer's and pytest's.
-    *(
-        ("docs/how-to/containers-and-limits.md", f"--{name}")
-        for name in ("network", "cap-add", "device", "ulimit", "shm-size", "net", "pid")
-    ),
-    *(("docs/how-to/dask-shuffle.md", f"client.{name}") for name in ("map", "submit", "gather")),
-    # Click's.
-    ("docs/reference/cli.md", "OFIPY_COMPLETE"),
-    ("docs/how-to/debug.md", "--cap-add"),
-    *(("docs/how-to/work-on-ofipy.md", name) for name in ("--large", "--places")),
-    # In the user's configuration folder.
-    *(
-        (page, "ofipy/config.toml")
-        for page in ("docs/how-to/choose-a-provider.md", "docs/how-to/configure.md")
-    ),
-    ("docs/reference/parameters.md", "ofipy/config.toml"),
-}
 
 
 def test_exceptions_are_needed() -> None:

@@ -33,6 +33,7 @@ def test_every_class_is_a_documented_public_fabric_error(kind: type[ofipy.Fabric
         (ofipy.ConnectionRefused, ConnectionRefusedError),
         (ofipy.Again, BlockingIOError),
         (ofipy.PeerLost, ConnectionResetError),
+        (ofipy.IncompatiblePeer, ConnectionError),
         (ofipy.Unreachable, ConnectionError),
         (ofipy.InvalidArgument, ValueError),
         (ofipy.Closed, ValueError),

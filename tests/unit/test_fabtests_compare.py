@@ -14,9 +14,10 @@ from fabtests.compare.bars import BARS, BEST, Bar, find_bars
 from fabtests.compare.bench import Bench
 from fabtests.compare.case import Case, Cell, Line, Round
 from fabtests.compare.cases import CASES
+from fabtests.compare.collectives import Collectives
 from fabtests.compare.command import what_lacks
 from fabtests.compare.contender import Contender, Times
-from fabtests.compare.entrants import Entrant
+from fabtests.compare.entrants import Entrant, recipe_of
 from fabtests.compare.latency import ShmLatency
 from fabtests.compare.ofipy_side import Ofipy
 from fabtests.compare.programs import ProgramError
@@ -312,6 +313,9 @@ def test_every_promised_case_and_mode_is_there() -> None:
     assert modes["threads"] == {"request", "shared"}
     assert modes["shm-rate"] == {"native", "request"}
     assert modes["fan-in"] == {"batch"}
+    assert modes["executor"] == {"tasks", "argument-64m"}
+    kinds = {"barrier", "allreduce", "reduce_scatter", "scan", "native-allreduce", "prepared-allreduce"}
+    assert kinds | {"domain-broadcast", "kernel-sum"} <= modes["collectives"]
     assert modes["start"] == {"open", "import"}
     assert "gil" in modes
 
@@ -459,3 +463,14 @@ def test_the_rows_of_rma_have_each_their_metric() -> None:
     for group in case.groups():
         for line in group:
             assert find_bars("shm-rma", line)
+
+
+def test_groups_of_more_ranks_than_two_are_printed_and_not_judged() -> None:
+    line = Line("allreduce", 8, "shm")
+    for ranks in (2, 5):
+        case = Collectives(ranks=ranks)
+        cells = [case.own_cell(line), *case.peer_cells(line).values()]
+        assert [recipe_of(cell.entrant).count for cell in cells] == [ranks] * 4
+        row = Row(case, line, summary(1.0), {}, case.sum_up_facts([]))
+        assert row.document()["ranks"] == ranks
+        assert bool(row.bars()) is (ranks == 2)

@@ -50,7 +50,7 @@ FOLDERS = ("native", "providers", "ofipy", "fabtests", "tests")
 # Folders of native/src, from the bottom; docs/explanation/layers.md says what lives in each.
 STOREYS = (
     *("base", "atomic", "object", "match", "progress", "completion", "memory", "peer"),
-    *("operation", "request", "provider", "hook", "open"),
+    *("operation", "collective", "request", "provider", "hook", "open"),
 )
 
 # The C seam to Python, from the bottom; docs/explanation/requests.md says what lives in each layer.

@@ -256,6 +256,20 @@ def test_fetch_adds_count_up(sides: Sides) -> None:
         ofipy.measure.fetch_add(endpoint, peer, handle, iterations=1)
 
 
+def test_prepared_requests_run_again_and_again(sides: Sides) -> None:
+    (endpoint, peer), (other, mine) = sides
+    source, target = np.arange(8, dtype=np.uint8), np.zeros(8, np.uint8)
+    send = endpoint.prepare_tsend(source, peer, tag=1)
+    receive = other.prepare_trecv(target, mine, tag=1)
+    both(lambda first: ofipy.measure.prepared(send if first else receive, iterations=30))
+    assert np.array_equal(source, target)
+    assert endpoint.stats().sends == 30
+    assert other.stats().receives == 30
+    longer = endpoint.prepare_tsend(np.zeros(9, np.uint8), peer, tag=1)
+    with pytest.raises(ofipy.Truncated):
+        both(lambda first: ofipy.measure.prepared(longer if first else receive, iterations=1))
+
+
 def test_writes_end_with_a_number(sides: Sides) -> None:
     endpoint, peer = sides[0]
     memory = endpoint.empty(24, np.uint8, access="local|remote_write")

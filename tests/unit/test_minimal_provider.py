@@ -5,6 +5,7 @@ Built with the headers of earlier times (tests/abi) it works as well.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -113,3 +114,43 @@ def test_nothing_but_the_entry_is_exported(installed: Path) -> None:
         text=True,
     )
     assert [line.split()[0] for line in listing.stdout.splitlines()] == ["ofp_provider_entry"]
+
+
+@pytest.mark.parametrize("entry", ["refuses the core", "hands out its table"])
+def test_a_provider_of_another_abi_is_refused_by_its_name(
+    entry: str, installed: Path, tmp_path: Path
+) -> None:
+    headers, site = tmp_path / "headers", tmp_path / "site"
+    shutil.copytree(ofipy.get_include(), headers)
+    types = headers / "ofipy" / "types.h"
+    text = types.read_text()
+    types.write_text(text.replace("#define OFP_PROVIDER_ABI 4", "#define OFP_PROVIDER_ABI 5"))
+    assert text != types.read_text()
+    source = SOURCE.read_text()
+    if entry == "hands out its table":
+        source = source.replace("core->abi == OFP_PROVIDER_ABI ?", "core ?")
+        assert source != SOURCE.read_text()
+    (tmp_path / "loopback.c").write_text(source)
+    shutil.copytree(installed, site)
+    command = [
+        *os.environ.get("CC", "cc").split(),
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        f"-I{headers}",
+        "-shared",
+        "-fPIC",
+    ]
+    subprocess.run(
+        [*command, str(tmp_path / "loopback.c"), "-o", str(site / "_loopback.abi3.so")], check=True
+    )
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", "import ofipy; ofipy.open(provider='loopback')"],
+        env=os.environ | {"PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    said = ran.stderr.splitlines()[-1]
+    assert said.startswith("ofipy.ProviderUnavailable: ")
+    what = "another ABI of providers than this ofipy has, 4.1", "ABI 5 of providers, and this ofipy has 4.1"
+    assert f"loopback: it was built for {what[entry != 'refuses the core']}; build it again" in said

@@ -100,7 +100,8 @@ class Peer:
     # Control messages
 
     def send_control(self, kind: int, private: bytes) -> None:
-        bits = AUTHENTICATION | (IDENTITY if self.identity else 0)
+        earlier = (self.received_version - 1) << 56  # it speaks all versions from 1 on
+        bits = AUTHENTICATION | (IDENTITY if self.identity else 0) | earlier
         magic = bytes([self.received_version]) + b"OFIPYTX"
         head = struct.pack(">BBH4x", 3, kind, len(private)) + magic + struct.pack("<Q", bits)
         self.socket.sendall(head + struct.pack("=Q", 1) + private)

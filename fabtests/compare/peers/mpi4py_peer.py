@@ -9,12 +9,15 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 from mpi4py import MPI
 
 from fabtests.compare.contender import DISTINCT, Bytes, new_buffer
 from fabtests.compare.peers.channel import Channel, Step
 from fabtests.compare.peers.mpi4py_adder import Adder
 from fabtests.compare.ucx import FETCH_ADD
+from fabtests.compare.views import VIEWS
 
 __all__ = ["Mpi", "mpi_version"]
 
@@ -47,6 +50,17 @@ def received_by_tcp() -> int:
                 info = shared.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
                 total += struct.unpack_from("Q", info, BYTES_RECEIVED)[0]
     return total
+
+
+def derived(view: npt.NDArray[np.float64]) -> list[Any]:
+    """A part of the columns of an array, as MPI takes it: memory, count and a derived type."""
+    rows, columns = view.shape
+    kind = MPI.DOUBLE.Create_vector(rows, columns, view.strides[0] // view.itemsize).Commit()
+    # MPI takes contiguous memory as it is: the row of the array from the first column on.
+    whole = np.lib.stride_tricks.as_strided(
+        view[0, 0:1], (1 + (rows - 1) * view.strides[0] // 8 + columns - 1,)
+    )
+    return [whole, 1, kind]
 
 
 class Mpi(Channel):
@@ -95,6 +109,10 @@ class Mpi(Channel):
         super().prepare(size, mode)
         self._mode = mode
         self._many: list[Bytes] | None = None
+        self._sent: Any = self.outgoing
+        self._received: Any = self.incoming
+        if view := VIEWS.get(mode):
+            self._sent, self._received = derived(view.make(size)), derived(view.make(size))
         if mode == FETCH_ADD and self._adder is None:
             self._adder = Adder(self._other)
 
@@ -117,19 +135,17 @@ class Mpi(Channel):
         """One window, all at once."""
         if self.first:
             send = self._world.Isend
-            MPI.Request.Waitall(
-                [send(each, self._other, TAG) for each in self._buffers(self.outgoing, window)]
-            )
+            MPI.Request.Waitall([send(each, self._other, TAG) for each in self._buffers(self._sent, window)])
             self.await_acknowledgement()
         else:
             receive = self._world.Irecv
             MPI.Request.Waitall(
-                [receive(each, self._other, TAG) for each in self._buffers(self.incoming, window)]
+                [receive(each, self._other, TAG) for each in self._buffers(self._received, window)]
             )
             self.look()
             self.acknowledge()
 
-    def _buffers(self, one: Bytes, window: int) -> list[Bytes]:
+    def _buffers(self, one: Any, window: int) -> list[Any]:
         """The buffer of each message of a window."""
         if self._mode != DISTINCT:
             return [one] * window

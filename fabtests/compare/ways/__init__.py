@@ -12,7 +12,16 @@ from fabtests.compare.ways.messages import (
     Native,
     Prepared,
 )
-from fabtests.compare.ways.streams import Array, Batch, Distinct, Domain
+from fabtests.compare.ways.streams import (
+    Array,
+    Batch,
+    Block,
+    CopiedBlock,
+    CopiedStrided,
+    Distinct,
+    Domain,
+    Strided,
+)
 from fabtests.compare.ways.way import StreamsInC, Way
 from fabtests.compare.ways.writes import (
     TargetIdle,
@@ -38,6 +47,10 @@ WAYS: dict[str, type[Way]] = {
     "array-distinct": Distinct,
     "domain": Domain,
     "batch": Batch,
+    "column": Strided,
+    "block": Block,
+    "copied-column": CopiedStrided,
+    "copied-block": CopiedBlock,
     "target-idle": TargetIdle,
     "target-reads": TargetReads,
     "native-send": NativeSend,

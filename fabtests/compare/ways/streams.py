@@ -7,11 +7,12 @@ import numpy as np
 
 import ofipy
 from fabtests.compare.contender import Bytes, new_buffer
+from fabtests.compare.views import VIEWS
 from fabtests.compare.ways.way import TAG_ACKNOWLEDGE, Way
 from ofipy.pingpong.loop import TAG_PING
 from ofipy.pingpong.side import Side
 
-__all__ = ["Array", "Batch", "Distinct", "Domain"]
+__all__ = ["Array", "Batch", "Block", "CopiedBlock", "CopiedStrided", "Distinct", "Domain", "Strided"]
 
 Records = np.ndarray[Any, np.dtype[np.void]]
 
@@ -70,6 +71,55 @@ class Domain(Array):
         for buffer in buffers:
             buffer.fill(1)
         return buffers
+
+
+class Strided(Array):
+    """A column or a block of an array into another one."""
+
+    view = VIEWS["column"]
+
+    def make_buffers(self) -> tuple[Bytes, Bytes]:
+        """What is sent, and where it is received."""
+        return self.view.make(self.size), self.view.make(self.size)
+
+
+class Block(Strided):
+    """A block."""
+
+    view = VIEWS["block"]
+
+
+class CopiedStrided(Strided):
+    """The same as numpy does it: a contiguous copy is sent, and what came is copied to its place."""
+
+    def __init__(self, side: Side, size: int) -> None:
+        super().__init__(side, size)
+        self._landings: list[Bytes] = []
+
+    def stream(self, window: int) -> None:
+        """One window."""
+        endpoint, peer = self.side.endpoint, self.side.peer
+        if self.first:
+            acknowledged = endpoint.trecv_into(self._byte, peer, tag=TAG_ACKNOWLEDGE)
+            send = endpoint.tsend
+            ofipy.wait_all(
+                [send(np.ascontiguousarray(self.outgoing), peer, tag=TAG_PING) for _ in range(window)]
+            )
+            acknowledged.wait()
+            return
+        if len(self._landings) != window:
+            self._landings = [np.empty(self.incoming.shape, self.incoming.dtype) for _ in range(window)]
+        receives = [endpoint.trecv_into(each, peer, tag=TAG_PING) for each in self._landings]
+        for receive, landing in zip(receives, self._landings, strict=True):
+            receive.wait()
+            self.incoming[...] = landing
+        endpoint.tsend(self._byte, peer, tag=TAG_ACKNOWLEDGE).wait()
+
+
+class CopiedBlock(CopiedStrided):
+    """A block."""
+
+    view = VIEWS["block"]
 
 
 class Batch(Way):

@@ -4,6 +4,8 @@
  *
  * A part is the range [offset, offset + length) of the concatenated pieces. If a part extends beyond the last piece,
  * the functions process only what exists, and their result says how much that was. They skip empty pieces.
+ *
+ * With the count OFP_LAYOUT the pieces are those of a layout: `iov` is then the address of a struct ofp_layout.
  */
 #ifndef OFIPY_IOV_H
 #define OFIPY_IOV_H
@@ -13,6 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
+
+#include "layout.h"
 
 /* As `length`: the part extends to the end of the pieces. */
 #define OFP_IOV_ALL UINT64_MAX
@@ -28,6 +32,12 @@ static inline void ofp_memory_copy(void *to, const void *from, size_t length)
         memcpy(to, from, length);
 }
 
+/* The layout behind a count of OFP_LAYOUT. */
+static inline const struct ofp_layout *ofp_layout_of_iov(const struct iovec *iov)
+{
+    return (const struct ofp_layout *)(const void *)iov;
+}
+
 /* The remainder of a walk over a part. */
 struct ofp_iov_walk {
     const struct iovec *iov;
@@ -35,11 +45,24 @@ struct ofp_iov_walk {
     uint64_t offset, length;
 };
 
+static __attribute__((noinline, unused)) bool ofp_iov_next_of_layout(struct ofp_iov_walk *walk, struct iovec *piece)
+{
+    if (!ofp_layout_find_piece(ofp_layout_of_iov(walk->iov), walk->offset, piece))
+        return false;
+    if (piece->iov_len > walk->length)
+        piece->iov_len = walk->length;
+    walk->offset += piece->iov_len;
+    walk->length -= piece->iov_len;
+    return true;
+}
+
 /* Get the next piece of the part. False: there is none; walk->length says how many bytes are missing. */
 static inline bool ofp_iov_next(struct ofp_iov_walk *walk, struct iovec *piece)
 {
     if (!walk->length)
         return false;
+    if (__builtin_expect(walk->count == OFP_LAYOUT, 0))
+        return ofp_iov_next_of_layout(walk, piece);
     for (; walk->count; walk->count--, walk->iov++) {
         uint64_t here = walk->iov->iov_len;
 
@@ -82,6 +105,8 @@ static __attribute__((noinline, unused)) uint64_t ofp_iov_gather(void *to, const
     struct iovec piece;
     uint64_t copied = 0;
 
+    if (__builtin_expect(count == OFP_LAYOUT, 0))
+        return ofp_layout_gather(ofp_layout_of_iov(iov), offset, to, length);
     while (ofp_iov_next(&walk, &piece)) {
         ofp_memory_copy((char *)to + copied, piece.iov_base, piece.iov_len);
         copied += piece.iov_len;
@@ -96,6 +121,8 @@ static __attribute__((noinline, unused)) uint64_t ofp_iov_scatter(const struct i
     struct iovec piece;
     uint64_t copied = 0;
 
+    if (__builtin_expect(count == OFP_LAYOUT, 0))
+        return ofp_layout_scatter(ofp_layout_of_iov(iov), offset, from, length);
     while (ofp_iov_next(&walk, &piece)) {
         ofp_memory_copy(piece.iov_base, (const char *)from + copied, piece.iov_len);
         copied += piece.iov_len;
@@ -110,6 +137,10 @@ static __attribute__((noinline, unused)) uint64_t ofp_iov_scatter(const struct i
 static inline bool ofp_iov_length(const struct iovec *iov, uint32_t count, uint64_t *length)
 {
     *length = 0;
+    if (count == OFP_LAYOUT) {
+        *length = ofp_layout_of_iov(iov)->length;
+        return true;
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (iov[i].iov_len > UINT64_MAX - *length)
             return false;

@@ -19,6 +19,8 @@ struct ofp_measure_calls {
     int64_t (*cq_wait)(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max, uint64_t min, int64_t timeout,
                        bool *expired);
     int (*domain_progress)(struct ofp_domain *domain);
+    int (*start)(ofp_request_t request, uint32_t how, int64_t timeout);
+    int (*request_take)(ofp_request_t request, int64_t timeout, struct ofp_completion *completion);
 };
 void ofp_measure_bind(const struct ofp_measure_calls *calls);
 
@@ -63,6 +65,8 @@ int64_t ofp_measure_write(const struct ofp_measure_attr *attr);
 int64_t ofp_measure_rma(const struct ofp_measure_attr *attr);
 /* Fetch-adds of a 64-bit number of the peer's, one after the other; the peer calls nothing. Returns as above. */
 int64_t ofp_measure_fetch_add(const struct ofp_measure_attr *attr);
+/* Start prepared requests in their order, and wait for them, again and again. Returns as above. */
+int64_t ofp_measure_prepared(const ofp_request_t *requests, uint64_t count, uint64_t iterations);
 #define OFP_PIPELINE_LIST 64 /* operations of one post, at most */
 struct ofp_measure_pipeline_attr {
     struct ofp_endpoint *const *endpoints; /* `count` of them */

@@ -42,6 +42,11 @@ struct ofp_domain {
      * were used again, and registrations that were dropped in favour of others.
      */
     uint64_t registrations, registrations_reused, registrations_dropped;
+    /*
+     * Counted as well: receive buffers for packets that the endpoints have now, and lost ones that the provider has
+     * got back from its device.
+     */
+    uint32_t packet_buffers, packet_buffers_reclaimed;
 };
 
 #define OFP_KEY_SIZE 32
@@ -73,6 +78,11 @@ struct ofp_endpoint {
      * one. NULL: no proof is required.
      */
     const uint8_t *local_key;
+    /*
+     * OFP_TRAFFIC_CLASS | 0 to 255: of the packets that the endpoint sends (IPv4's TOS, IPv6's traffic class); 0: the
+     * system's, also for every transport without `marks_packets`.
+     */
+    uint32_t traffic_class;
 };
 
 /* A listener of endpoints of type MSG. */
@@ -180,8 +190,9 @@ struct ofp_remote_access {
  */
 struct ofp_transfer {
     const struct ofp_operation *op;
-    const struct iovec *iov;           /* the local memory */
-    struct ofp_region *const *regions; /* the region of each iov entry; NULL entries for OFP_REGION_PROCESS */
+    const struct iovec *iov; /* the local memory; a struct ofp_layout if iov_count is OFP_LAYOUT */
+    /* The region of each iov entry; NULL entries for OFP_REGION_PROCESS. One NULL entry for a layout. */
+    struct ofp_region *const *regions;
     uint32_t iov_count;
     uint32_t remote_count; /* RMA and atomics: entries of `remote`, 0 otherwise */
     uint64_t length;       /* sum over iov, bytes; for RMA and atomics the sum over `remote` as well */
@@ -190,7 +201,8 @@ struct ofp_transfer {
     void *result;
     const void *compare;
     struct ofp_region *result_region, *compare_region; /* NULL for OFP_REGION_PROCESS */
-    uint64_t spare[4];
+    const struct ofp_layout *packed;                   /* core: of the memory that `iov` is the packed form of */
+    uint64_t spare[3];
 };
 
 /*
@@ -255,7 +267,7 @@ struct ofp_receive {
     uint64_t id;                   /* identifies it on the wire, see receive_find. Never 0 */
     struct ofp_endpoint *endpoint; /* where the message arrived */
     struct ofp_message message;    /* the matched message */
-    const struct iovec *iov;       /* the user's memory */
+    const struct iovec *iov;       /* the user's memory; a struct ofp_layout if iov_count is OFP_LAYOUT */
     /* The region of each iov entry; NULL entries for OFP_REGION_PROCESS. NULL: the memory is the core's. */
     struct ofp_region *const *regions;
     uint32_t iov_count;

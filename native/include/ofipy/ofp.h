@@ -16,6 +16,7 @@
 #ifndef OFIPY_OFP_H
 #define OFIPY_OFP_H
 
+#include "ofipy/statistics.h"
 #include "ofipy/types.h"
 
 struct ofp_provider;
@@ -356,6 +357,8 @@ struct ofp_endpoint_attr {
     struct ofp_counter *counters[OFP_COUNTER_CLASSES]; /* by enum ofp_counter_class; NULL: not counted */
     struct ofp_eq *eq;                                 /* receives events of its peers; may be NULL */
     uint64_t request; /* type MSG: handle of the connection request to accept; 0: for ofp_connect */
+    /* OFP_TRAFFIC_CLASS | 0 to 255: of the packets that it sends; 0: the system's. -EOPNOTSUPP: cannot be chosen. */
+    uint32_t traffic_class;
 };
 /*
  * Open and enable: peers can connect to the endpoint when this returns; for type MSG, ofp_connect or ofp_accept may be
@@ -447,27 +450,14 @@ int64_t ofp_post(struct ofp_endpoint *endpoint, const struct ofp_operation *oper
  */
 int ofp_cancel(struct ofp_endpoint *endpoint, uint64_t context);
 
-struct ofp_endpoint_statistics {
-    uint64_t sends, receives, reads, writes, atomics; /* operations finished */
-    uint64_t bytes_sent, bytes_received, errors;
-    uint64_t posted_receives, unexpected_messages, unexpected_bytes, announced_messages; /* now */
-    uint64_t linear_searches;  /* masks beyond the indexed ones */
-    uint64_t backlog, pending; /* operations now: not yet accepted by the transport, and in flight */
-    uint64_t peers_up, peers_lost;
-    uint64_t sleeps, wakeups, progress_calls;
-    uint64_t registrations, registrations_reused, registrations_dropped; /* of memory, for operations of the domain */
-    uint64_t messages_dropped;                                           /* type DGRAM: discarded for lack of space */
-    uint64_t messages_mapped, messages_pipelined,
-        messages_attached; /* received announced messages, by enum ofp_moved */
-};
 int ofp_endpoint_statistics(struct ofp_endpoint *endpoint, struct ofp_endpoint_statistics *statistics);
 
 /* ---------------------------------------------------------------------------------------------------- deferred work */
 
 /*
  * As ofp_post, but each record is posted when the counter has reached the threshold: in the order of thresholds, then
- * of calls. The record, its arrays and injected payload are copied. Records with OFP_PEEK, OFP_CLAIM, OFP_HOLD or
- * OFP_MULTI_RECV are refused. A record that fails later, or is cancelled, has an error completion with its context.
+ * of calls. The record, its arrays and injected payload are copied, a layout is not. Records with OFP_PEEK, OFP_CLAIM,
+ * OFP_HOLD or OFP_MULTI_RECV are refused. A record that fails later, or is cancelled, has an error completion with its context.
  */
 int64_t ofp_post_after(struct ofp_endpoint *endpoint, const struct ofp_operation *operations, uint64_t count,
                        struct ofp_counter *counter, uint64_t threshold);

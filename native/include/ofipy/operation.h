@@ -35,8 +35,10 @@ struct ofp_operation_row {
 };
 
 /* Flags that the operations of a kind may have. */
-#define OFP_RECEIVE_FLAGS (OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
-#define OFP_TRANSMIT_FLAGS (OFP_COMPLETION | OFP_MORE | OFP_FENCE | OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE)
+#define OFP_RECEIVE_FLAGS                                                                                              \
+    (OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV | OFP_BOUND)
+#define OFP_TRANSMIT_FLAGS                                                                                             \
+    (OFP_COMPLETION | OFP_MORE | OFP_FENCE | OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_BOUND)
 #define OFP_SEND_FLAGS (OFP_TRANSMIT_FLAGS | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_MATCH_COMPLETE)
 #define OFP_ATOMIC_FLAGS (OFP_TRANSMIT_FLAGS | OFP_DEVICE_ATOMIC)
 #define OFP_REMOTE_BOTH (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE)

@@ -17,17 +17,22 @@
 #define OFIPY_PROVIDER_H
 
 #include <pthread.h>
+#include <stddef.h>
 
 #include "ofipy/objects.h"
 #include "ofipy/operation.h"
 
 /*
- * The major version of this interface. Core and provider must have the same one. Within a major version two kinds of
- * structures can grow at their end: those that the core allocates (endpoint, peer, domain, region, pending, receive),
- * and the tables, whose first members give their size. Structures that a provider allocates never grow (message, remote
- * access, watch, timer, offloaded, and transfer, which is a member of others); they have spare words instead.
+ * Within a major version (OFP_PROVIDER_ABI in types.h) two kinds of structures can grow at their end: those that the core
+ * allocates (endpoint, peer, domain, region, pending, receive), and the tables, whose first members give their size.
+ * Structures that a provider allocates never grow (message, remote access, watch, timer, offloaded, and transfer, which
+ * is a member of others); they have spare words instead.
+ *
+ * A provider that is built with these headers may run in an older core of the same major version. It checks each service
+ * that was added since 4.0 before the first call: OFP_CORE_HAS(core, hold_in_fork).
  */
-#define OFP_PROVIDER_ABI 4
+#define OFP_CORE_HAS(core, service)                                                                                    \
+    ((core)->size >= offsetof(struct ofp_core, service) + sizeof((core)->service) && (core)->service)
 
 struct ofp_core;
 
@@ -264,6 +269,24 @@ struct ofp_endpoint_ops {
      * valid until the next call of `progress`. NULL before `peer_up`, and if the peer does not send its identity.
      */
     const uint8_t *(*peer_identity)(const struct ofp_peer *peer);
+    /*
+     * Optional; default: false, a write or an atomic completes when its bytes are in the peer's memory. True if one of
+     * this peer has completed that may not be there, and that no write with OFP_DELIVERY_COMPLETE was posted behind:
+     * `there` is then its place. The core posts such a write of no bytes to that place, and takes its completion as the
+     * proof that everything before it has arrived.
+     */
+    bool (*needs_flush)(const struct ofp_peer *peer, struct ofp_remote_segment *there);
+    /*
+     * Optional; default: false, the core packs the memory of a layout into one buffer, and unpacks it. True: `post` and
+     * `receive_start` also get operations and receives whose iov_count is OFP_LAYOUT. `post` may return -E2BIG for one
+     * that this peer's transport cannot move; the core then packs it and posts it again.
+     */
+    bool moves_layouts;
+    /*
+     * Optional; default: false, the core refuses endpoints with a traffic class. True: `open` applies
+     * endpoint->traffic_class to all packets that the endpoint sends, as far as the operating system allows.
+     */
+    bool marks_packets;
 };
 
 /*
@@ -319,7 +342,10 @@ struct ofp_provider {
      */
     int (*resolve)(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
                    char *text, size_t text_size);
-    /* Check whether an address that comes from outside is well formed: 0 if it is. */
+    /*
+     * Check whether an address that comes from outside is well formed: 0 if it is. In this entry and the next one `info`
+     * is NULL if the provider has returned no info, as when there was no memory for one.
+     */
     int (*address_check)(const struct ofp_info *info, const void *address, size_t length);
     /* The address as the part of a URI behind "<name>://", zero-terminated. */
     int (*address_format)(const struct ofp_info *info, const void *address, size_t length, char *text,

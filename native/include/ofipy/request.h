@@ -127,8 +127,25 @@ int ofp_request_abandon(ofp_request_t request, bool cancel);
  */
 ofp_request_t ofp_reach_request(struct ofp_endpoint *endpoint, uint32_t peer, uint64_t patience);
 
+/*
+ * Flush the remote operations (writes, reads, atomics) to a peer, or to all peers with OFP_PEER_ANY, that were posted
+ * before. Returns a request that finishes when each of them has ended, and the bytes of those that succeeded are in the
+ * peer's memory. An operation that failed is reported by its own completion only. The flush itself ends with an error
+ * if a peer was lost meanwhile, or if its confirmation failed. Operations that are posted later do not wait for it.
+ * Messages are not flushed, and deferred work only once it has started. Type MSG ignores `peer`. -EOPNOTSUPP: the
+ * endpoint has no remote operations.
+ */
+ofp_request_t ofp_flush_request(struct ofp_endpoint *endpoint, uint32_t peer);
+
 /* 1 if the peer is connected (state UP), otherwise 0. -EOPNOTSUPP: type MSG. */
 int ofp_peer_is_up(struct ofp_endpoint *endpoint, uint32_t peer);
+
+/*
+ * Number of the peer's present incarnation; 0: it is not up. Each time that a peer of the endpoint comes up it gets the
+ * next number, from 1 on. An operation with OFP_BOUND ends with OFP_EPEERLOST when the incarnation of that number is over,
+ * also if it was before. -EOPNOTSUPP: types MSG and DGRAM, and transports that match receives themselves.
+ */
+int64_t ofp_peer_incarnation(struct ofp_endpoint *endpoint, uint32_t peer);
 
 /* Prepare an operation: the request stores the record and can be started repeatedly. */
 ofp_request_t ofp_prepare(struct ofp_endpoint *endpoint, const struct ofp_operation *operation);

@@ -15,6 +15,13 @@
 #define OFP_RECORD_VERSION 1
 
 /*
+ * Version of the interface between core and providers, provider.h: core and provider must have the same major version.
+ * The minor version counts what was added since. It decides nothing: each table states its size.
+ */
+#define OFP_PROVIDER_ABI 4
+#define OFP_PROVIDER_ABI_MINOR 1
+
+/*
  * Errors are negative errno values. The codes below have no errno. Where libfabric has the same error, the number is
  * libfabric's (fi_errno(3)).
  */
@@ -33,6 +40,7 @@
 #define OFP_ETOOLONG 518      /* the message was longer than OFIPY_BOUNCE_SIZE */
 #define OFP_EPEERLEFT 519     /* the peer's process has left the job normally */
 #define OFP_EPEERDIED 520     /* the peer's process has died */
+#define OFP_EMISMATCH 521     /* the members of a group do not make the same calls */
 
 /* Codes of operations. */
 enum ofp_operation_code {
@@ -106,7 +114,8 @@ enum ofp_datatype {
 #define OFP_HOLD 0x800             /* with CLAIM: stay posted until a message matches, then set it aside */
 #define OFP_MULTI_RECV 0x1000      /* the buffer receives several messages */
 #define OFP_DEVICE_ATOMIC 0x2000   /* of an atomic: the device executes it, not the core */
-#define OFP_OPERATION_FLAGS 0x3fff /* every flag that a caller may set */
+#define OFP_BOUND 0x4000           /* only in the incarnation of the peer that `reserved` numbers */
+#define OFP_OPERATION_FLAGS 0x7fff /* every flag that a caller may set */
 
 /* Flags of a completion: what finished. */
 #define OFP_COMPLETED_SEND 0x1
@@ -228,17 +237,47 @@ struct ofp_operation {
     uint64_t offset; /* the inline local segment */
     uint64_t length;
     uint32_t region;
-    uint32_t endpoint; /* endpoint id, for records that travel without their endpoint (deferred work) */
-    uint64_t segments; /* address of struct ofp_segment[segment_count]; used when segment_count > 0 */
-    uint32_t segment_count;
+    uint32_t endpoint;      /* endpoint id, for records that travel without their endpoint (deferred work) */
+    uint64_t segments;      /* address of struct ofp_segment[segment_count]; used when segment_count > 0 */
+    uint32_t segment_count; /* or OFP_LAYOUT */
     uint32_t remote_segment_count;
     uint64_t remote_segments; /* address of struct ofp_remote_segment[remote_segment_count] */
     uint64_t remote_offset;   /* the inline remote segment; its length is the local one's */
     uint64_t remote_key;
     uint64_t result_offset; /* fetching atomics: location for the fetched value */
     uint32_t result_region;
-    uint32_t reserved;
+    uint32_t reserved; /* OFP_BOUND: number of the peer's incarnation; else not read */
 };
+
+/*
+ * A layout: local memory of any number of pieces, in place of segments. The elements of its parts follow one another.
+ * The layout, its parts and its dimensions belong to the caller, and stay as they are until the operation has ended.
+ *
+ * A part has elements of `run` bytes, at the places that its dimensions span: the last dimension changes first. A
+ * dimension steps `stride` bytes, `count` times. A part without dimensions is one element.
+ */
+struct ofp_dimension {
+    uint64_t count;
+    int64_t stride; /* bytes; may be negative or 0 */
+};
+struct ofp_layout_part {
+    uint64_t address;   /* of the first element */
+    uint64_t run;       /* bytes of an element, not 0 */
+    uint64_t length;    /* bytes of all elements */
+    uint64_t start;     /* bytes of all parts before this one */
+    uint32_t rank;      /* number of dimensions, at most OFP_RANK_MAX */
+    uint32_t dimension; /* index of the first one */
+};
+struct ofp_layout {
+    uint64_t length;     /* bytes of all parts */
+    uint64_t parts;      /* address of struct ofp_layout_part[part_count]; none is empty */
+    uint64_t dimensions; /* address of struct ofp_dimension[dimension_count] */
+    uint32_t part_count;
+    uint32_t dimension_count;
+};
+/* As segment_count of an operation: `segments` is the address of a struct ofp_layout. */
+#define OFP_LAYOUT 0xffffffff
+#define OFP_RANK_MAX 64
 
 /*
  * Completion record, 64 bytes. On an error `error` is a positive errno or OFP_E…, and `provider_error` is the
@@ -246,9 +285,13 @@ struct ofp_operation {
  */
 struct ofp_completion {
     uint64_t context;
-    uint64_t flags;         /* OFP_COMPLETED_… */
-    uint64_t length;        /* bytes */
-    uint64_t buffer_offset; /* multi-receive: where in the buffer the message starts */
+    uint64_t flags;  /* OFP_COMPLETED_… */
+    uint64_t length; /* bytes */
+    /*
+     * Multi-receive: where in the buffer the message starts. With OFP_COMPLETED_CLAIM, of a receive with OFP_HOLD: the
+     * number of the sender's incarnation, 0: unknown.
+     */
+    uint64_t buffer_offset;
     uint64_t data;
     uint64_t tag;
     uint32_t source;   /* address vector index of the sender, or OFP_PEER_UNKNOWN */
@@ -278,7 +321,7 @@ struct ofp_event {
     int32_t provider_error;
     uint32_t data_length; /* bytes of data of the event, up to OFP_EVENT_DATA_MAX */
     uint64_t context;     /* the program's */
-    uint64_t handle;
+    uint64_t handle;      /* of PEER_UP and PEER_LOST: number of the incarnation; 0: the peer was not up */
     uint64_t reserved[3];
 };
 #define OFP_EVENT_DATA_MAX 512
@@ -313,7 +356,14 @@ struct ofp_info {
     uint32_t rank;              /* order among a provider's own infos, best first */
     uint64_t provider_data[3];  /* the provider's, to find the device or library object again */
     uint32_t peer_proof;        /* enum ofp_peer_proof: the proof that every connected peer has given */
-    uint32_t reserved;
+    uint32_t encryption;        /* enum ofp_encryption */
+};
+
+/* What OFIPY_ENCRYPTION=required means for endpoints of an info. Of several transports the smallest value applies. */
+enum ofp_encryption {
+    OFP_ENCRYPTION_NONE = 0, /* they cannot encrypt, and are refused */
+    OFP_ENCRYPTION_TLS = 1,  /* every connection is encrypted by TLS 1.3 */
+    OFP_ENCRYPTION_HOST = 2  /* their bytes do not leave this host, and are not encrypted */
 };
 
 /*
@@ -325,6 +375,9 @@ enum ofp_peer_proof {
     OFP_PROOF_KEY = 1,  /* a proof of the key in OFIPY_AUTH_KEY_FILE, if one is configured */
     OFP_PROOF_USER = 2  /* the kernel reports that the peer's process runs as the same user on this host */
 };
+
+/* With a traffic class of 0 to 255 in the low byte: mark packets with it. Without this bit: as the system does. */
+#define OFP_TRAFFIC_CLASS 256
 
 enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS_IPV6 = 3, OFP_ADDRESS_OPAQUE = 4 };
 

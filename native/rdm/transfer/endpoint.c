@@ -61,7 +61,7 @@ static const struct ofpi_channel_user user = {
     .broken = ofpi_rdm_broken,
     .closed = path_closed,
     .first_hello = ofpi_rdm_first_hello_write,
-    .is_of_peer = ofpi_rdm_first_hello_is_of_peer,
+    .first_hello_check = ofpi_rdm_first_hello_check,
 };
 
 /* ---------------------------------------------------------------------------------------------- opening and closing */
@@ -100,7 +100,8 @@ static size_t compute_multiple(size_t size, size_t unit) { return (size + unit -
 static int create_packets(struct ofpi_rdm_endpoint *endpoint)
 {
     const struct ofpi_channel_limits *limits = &endpoint->channel.limits;
-    size_t size = compute_multiple(limits->packet_size, 64), count = limits->receive_size + (size_t)limits->send_size;
+    size_t size = compute_multiple(limits->packet_size, 64);
+    size_t count = (size_t)limits->receive_size + limits->spare_size + limits->send_size;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
     endpoint->packets = calloc(count, sizeof(*endpoint->packets));
@@ -117,15 +118,16 @@ static int create_packets(struct ofpi_rdm_endpoint *endpoint)
 static int post_packets(struct ofpi_rdm_endpoint *endpoint)
 {
     const struct ofpi_channel_limits *limits = &endpoint->channel.limits;
+    uint32_t receives = limits->receive_size + limits->spare_size;
 
-    for (uint32_t i = 0; i < limits->receive_size; i++) {
+    for (uint32_t i = 0; i < receives; i++) {
         int result = endpoint->channel.ops->receive(&endpoint->channel, &endpoint->packets[i]);
 
         if (result)
             return result;
     }
     for (uint32_t i = 0; i < limits->send_size; i++)
-        ofp_list_append(&endpoint->free, &endpoint->packets[limits->receive_size + i].node);
+        ofp_list_append(&endpoint->free, &endpoint->packets[receives + i].node);
     endpoint->pool.posted = limits->receive_size;
     return 0;
 }

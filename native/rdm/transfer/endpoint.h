@@ -48,7 +48,8 @@ void ofpi_rdm_disarm(struct ofp_endpoint *endpoint);
     .size = sizeof(struct ofp_endpoint_ops), .endpoint_size = sizeof(struct ofpi_rdm_endpoint) + (own_size),           \
     .peer_size = sizeof(struct ofpi_rdm_peer), .drain = ofpi_rdm_drain, .unsent = ofpi_rdm_peer_count_unsent,          \
     .close = ofpi_rdm_close, .connect = ofpi_rdm_peer_connect, .peer_down = ofpi_rdm_peer_disconnect,                  \
-    .internal_channel = true, .post = ofpi_rdm_post, .flush = ofpi_rdm_flush, .receive_start = ofpi_rdm_receive_start, \
-    .progress = ofpi_rdm_progress, .arm = ofpi_rdm_arm, .disarm = ofpi_rdm_disarm
+    .internal_channel = true, .moves_layouts = true, .post = ofpi_rdm_post, .flush = ofpi_rdm_flush,                   \
+    .receive_start = ofpi_rdm_receive_start, .progress = ofpi_rdm_progress, .arm = ofpi_rdm_arm,                       \
+    .disarm = ofpi_rdm_disarm
 
 #endif

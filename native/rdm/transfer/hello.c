@@ -6,6 +6,7 @@
  */
 #include "rdm/transfer/hello.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,48 +85,52 @@ bool ofpi_rdm_request_is_own(const struct ofpi_rdm_endpoint *endpoint, const str
     return hello->incarnation == endpoint->own_request;
 }
 
-bool ofpi_rdm_request_read(const struct ofpi_rdm_endpoint *endpoint, const struct ofpi_path_request *asked,
-                           struct ofpi_rdm_hello *hello, char *text, size_t text_size)
+int ofpi_rdm_request_read(const struct ofpi_rdm_endpoint *endpoint, const struct ofpi_path_request *asked,
+                          struct ofpi_rdm_hello *hello, char *text, size_t text_size)
 {
-    if (!ofpi_rdm_hello_decode(asked->hello, asked->hello_length, hello, text, text_size))
-        return false;
-    if (ofpi_rdm_request_is_own(endpoint, hello) || !is_hello_of_endpoint(endpoint, hello))
-        return true;
+    int error = ofpi_rdm_hello_decode(asked->hello, asked->hello_length, hello, text, text_size);
+
+    if (error || ofpi_rdm_request_is_own(endpoint, hello) || !is_hello_of_endpoint(endpoint, hello))
+        return error;
     snprintf(text, text_size, "it says that it is this endpoint itself");
-    return false;
+    return -ECONNREFUSED;
 }
 
 /* The peer is this endpoint if, and only if, the endpoint has accepted its own request. */
-static bool is_answer_of_peer(const struct ofpi_rdm_endpoint *endpoint, bool is_own, const struct ofpi_rdm_hello *hello,
-                              char *text, size_t text_size)
+static int check_answering_peer(const struct ofpi_rdm_endpoint *endpoint, bool is_own,
+                                const struct ofpi_rdm_hello *hello, char *text, size_t text_size)
 {
     if (is_own == is_hello_of_endpoint(endpoint, hello))
-        return true;
+        return 0;
     snprintf(text, text_size, "who answered says that it is %s", is_own ? "another endpoint" : "this endpoint itself");
-    return false;
+    return -ECONNREFUSED;
 }
 
-bool ofpi_rdm_first_hello_is_of_peer(struct ofpi_path *base, const uint8_t *bytes, size_t length, char *text,
-                                     size_t text_size)
+int ofpi_rdm_first_hello_check(struct ofpi_path *base, const uint8_t *bytes, size_t length, char *text,
+                               size_t text_size)
 {
     const struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_path_of(base)->endpoint;
     struct ofp_peer *peer = base->peer;
     struct ofpi_rdm_hello hello;
+    int error;
 
-    return peer && ofpi_rdm_hello_decode(bytes, length, &hello, text, text_size) &&
-           is_answer_of_peer(endpoint, ofpi_rdm_compare_to_own(endpoint, peer->address, peer->address_length) == 0,
-                             &hello, text, text_size) &&
-           ofp_peer_identity_check(peer, hello.identity, text, text_size) == 0;
+    if (!peer)
+        return -ECANCELED;
+    error = ofpi_rdm_hello_decode(bytes, length, &hello, text, text_size);
+    if (!error)
+        error =
+            check_answering_peer(endpoint, ofpi_rdm_compare_to_own(endpoint, peer->address, peer->address_length) == 0,
+                                 &hello, text, text_size);
+    return error ? error : ofp_peer_identity_check(peer, hello.identity, text, text_size);
 }
 
-bool ofpi_rdm_answer_read(struct ofp_peer *peer, const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello,
-                          char *text, size_t text_size)
+int ofpi_rdm_answer_read(struct ofp_peer *peer, const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello,
+                         char *text, size_t text_size)
 {
     const struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
-    bool is_own = ofpi_rdm_peer_of(peer)->other;
+    int error = ofpi_rdm_hello_decode(bytes, length, hello, text, text_size);
 
-    if (!ofpi_rdm_hello_decode(bytes, length, hello, text, text_size))
-        return false;
-    return is_answer_of_peer(endpoint, is_own, hello, text, text_size) &&
-           ofp_peer_identified(peer, hello->identity, text, text_size) == 0;
+    if (!error)
+        error = check_answering_peer(endpoint, ofpi_rdm_peer_of(peer)->other, hello, text, text_size);
+    return error ? error : ofp_peer_identified(peer, hello->identity, text, text_size);
 }

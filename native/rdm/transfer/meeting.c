@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "meet/versions.h"
 #include "rdm/transfer/hello.h"
 #include "rdm/transfer/path.h"
 #include "ofipy/check.h"
@@ -141,7 +142,7 @@ static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct mee
     uint8_t hello[OFPI_RDM_HELLO_SIZE];
 
     if (!path) {
-        endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, true);
+        endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, OFPI_REFUSE_LATER);
         return NULL;
     }
     ofpi_rdm_hello_store(path, what->hello);
@@ -228,7 +229,7 @@ static void reject_request(struct ofp_peer *peer, const struct ofpi_path_request
 {
     struct ofpi_channel *channel = &ofpi_rdm_endpoint_of(peer->endpoint)->channel;
 
-    channel->ops->refuse(channel, asked->id, true);
+    channel->ops->refuse(channel, asked->id, OFPI_REFUSE_LATER);
 }
 
 /* The core calls peer_down for a lost peer, which sets the state to IDLE: restore the decided one. */
@@ -306,7 +307,7 @@ static void accept_own_request(struct ofp_peer *peer, const struct meeting_event
     if (self->meet == OFPI_MEET_CONNECTING && !self->other)
         self->other = accept_path(peer, what);
     else
-        endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, false);
+        endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, OFPI_REFUSE);
 }
 
 static unsigned compute_request_facts(const struct ofp_peer *peer, const struct ofpi_path_request *asked,
@@ -325,6 +326,20 @@ static unsigned compute_request_facts(const struct ofp_peer *peer, const struct 
     return facts;
 }
 
+/* The hello of a request is invalid, or of a version that this side does not speak: `error` is a negative errno. */
+static void refuse_hello(struct ofpi_rdm_endpoint *endpoint, const struct ofpi_path_request *asked, int error,
+                         const char *text)
+{
+    struct ofpi_channel *channel = &endpoint->channel;
+    bool incompatible = error == -EPROTONOSUPPORT;
+
+    endpoint->core->log(OFP_LOG_WARNING, endpoint->provider, "endpoint %u: a connection is refused: %s",
+                        endpoint->base->id, text);
+    channel->ops->refuse(channel, asked->id, incompatible ? OFPI_REFUSE_INCOMPATIBLE : OFPI_REFUSE);
+    if (incompatible)
+        ofpi_versions_fail_caller(ofp_peer_by_address(endpoint->base, asked->address, asked->address_length), text);
+}
+
 void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_request *asked)
 {
     struct ofpi_rdm_endpoint *endpoint = (struct ofpi_rdm_endpoint *)channel;
@@ -332,18 +347,21 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
     struct ofpi_rdm_hello hello;
     struct meeting_event what = {.event = OFPI_MEET_REQUEST, .request = asked, .hello = &hello};
     struct ofp_peer *peer;
+    int error;
 
-    if (!endpoint->open || !ofpi_rdm_request_read(endpoint, asked, &hello, text, sizeof(text))) {
-        if (text[0])
-            endpoint->core->log(OFP_LOG_WARNING, endpoint->provider, "endpoint %u: a connection is refused: %s",
-                                endpoint->base->id, text);
-        channel->ops->refuse(channel, asked->id, false);
+    if (!endpoint->open) {
+        channel->ops->refuse(channel, asked->id, OFPI_REFUSE);
+        return;
+    }
+    error = ofpi_rdm_request_read(endpoint, asked, &hello, text, sizeof(text));
+    if (error) {
+        refuse_hello(endpoint, asked, error, text);
         return;
     }
     peer = ofp_peer_by_identity(endpoint->base, hello.identity, hello.connects_only, asked->address,
                                 asked->address_length);
     if (!peer) {
-        channel->ops->refuse(channel, asked->id, true);
+        channel->ops->refuse(channel, asked->id, OFPI_REFUSE_LATER);
         return;
     }
     if (ofpi_rdm_request_is_own(endpoint, &hello)) {
@@ -373,16 +391,18 @@ void ofpi_rdm_accepted(struct ofpi_path *base, const uint8_t *bytes, size_t leng
     struct ofp_peer *peer = find_met_peer(path);
     char text[OFP_TEXT_MAX] = "";
     struct ofpi_rdm_hello hello;
+    int error;
 
     if (!peer)
         return;
-    if (ofpi_rdm_answer_read(peer, bytes, length, &hello, text, sizeof(text))) {
+    error = ofpi_rdm_answer_read(peer, bytes, length, &hello, text, sizeof(text));
+    if (!error) {
         ofpi_rdm_hello_store(path, &hello);
         handle_simple_event(peer, OFPI_MEET_ACCEPT, 0, 0);
         return;
     }
-    handle_meeting_event(
-        peer, &(struct meeting_event){.event = OFPI_MEET_REJECT, .end = {.error = ECONNREFUSED, .text = text}});
+    handle_meeting_event(peer,
+                         &(struct meeting_event){.event = OFPI_MEET_REJECT, .end = {.error = -error, .text = text}});
 }
 
 void ofpi_rdm_refused(struct ofpi_path *base, bool later, const struct ofpi_path_end *end)

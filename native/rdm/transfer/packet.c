@@ -2,9 +2,11 @@
 #include "rdm/transfer/packet.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "meet/versions.h"
 #include "ofipy/operation.h"
 
 static const char magic[] = {'o', 'f', 'p', 'R'};
@@ -303,20 +305,22 @@ void ofpi_rdm_hello_encode(const struct ofpi_rdm_hello *hello, uint8_t bytes[OFP
     memcpy(bytes + 24, hello->identity, sizeof(hello->identity));
 }
 
-bool ofpi_rdm_hello_decode(const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello, char *text,
-                           size_t text_size)
+int ofpi_rdm_hello_decode(const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello, char *text,
+                          size_t text_size)
 {
+    const struct ofpi_versions ours = {OFPI_RDM_VERSION, OFPI_RDM_OLDEST};
+    struct ofpi_versions theirs;
+
     if (length < 6 || memcmp(bytes, magic, sizeof(magic)) != 0) {
         snprintf(text, text_size, "who is there speaks another protocol than ofipy's");
-        return false;
+        return -ECONNREFUSED;
     }
     hello->version = bytes[4];
     hello->oldest = bytes[5];
-    if (hello->oldest > OFPI_RDM_VERSION || hello->version < OFPI_RDM_OLDEST) {
-        snprintf(text, text_size,
-                 "it speaks versions %u to %u of the protocol, and this ofipy %d to %d; update the older",
-                 hello->oldest, hello->version, OFPI_RDM_OLDEST, OFPI_RDM_VERSION);
-        return false;
+    theirs = (struct ofpi_versions){hello->version, hello->oldest};
+    if (!ofpi_versions_are_compatible(ours, theirs)) {
+        ofpi_versions_describe("the rdm protocol", ours, theirs, text, text_size);
+        return -EPROTONOSUPPORT;
     }
     if (length >= OFPI_RDM_HELLO_SIZE) {
         hello->connects_only = bytes[6];
@@ -326,8 +330,8 @@ bool ofpi_rdm_hello_decode(const uint8_t *bytes, size_t length, struct ofpi_rdm_
         hello->incarnation = decode_u64(bytes + 16);
         memcpy(hello->identity, bytes + 24, sizeof(hello->identity));
         if (hello->packet_size >= OFPI_RDM_PACKET_MIN && hello->credits[0] && hello->credits[1] && hello->incarnation)
-            return true;
+            return 0;
     }
     snprintf(text, text_size, "it says nothing with which a connection could begin");
-    return false;
+    return -ECONNREFUSED;
 }

@@ -8,8 +8,11 @@
 
 #include "ofipy/types.h"
 
+/* The versions that this side speaks. A test of versions sets others. */
+#ifndef OFPI_RDM_VERSION
 #define OFPI_RDM_VERSION 1
-#define OFPI_RDM_OLDEST 1 /* oldest version that is understood */
+#define OFPI_RDM_OLDEST 1
+#endif
 
 enum ofpi_rdm_kind {
     OFPI_RDM_CREDIT,
@@ -81,8 +84,11 @@ struct ofpi_rdm_hello {
     uint8_t identity[16];
 };
 void ofpi_rdm_hello_encode(const struct ofpi_rdm_hello *hello, uint8_t bytes[OFPI_RDM_HELLO_SIZE]);
-/* False with a text: reject the peer. Bytes behind a hello are for later versions. */
-bool ofpi_rdm_hello_decode(const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello, char *text,
-                           size_t text_size);
+/*
+ * 0, or with a text: -EPROTONOSUPPORT if no version is common, else -ECONNREFUSED. The first 6 bytes are the same in every version;
+ * bytes behind a hello are for later ones.
+ */
+int ofpi_rdm_hello_decode(const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello, char *text,
+                          size_t text_size);
 
 #endif

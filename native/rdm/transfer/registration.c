@@ -21,7 +21,8 @@ struct ofpi_rdm_registration *ofpi_rdm_memory_register(struct ofpi_rdm_path *pat
 {
     struct ofpi_rdm_registration *registration;
 
-    if (!(path->base.channel->ops->properties & (OFPI_CHANNEL_GET | OFPI_CHANNEL_PUT)))
+    /* A layout has too many pieces for a device: it leaves and arrives in packets. */
+    if (count == OFP_LAYOUT || !(path->base.channel->ops->properties & (OFPI_CHANNEL_GET | OFPI_CHANNEL_PUT)))
         return NULL;
     registration = calloc(1, sizeof(*registration) + count * sizeof(registration->memory[0]));
     if (!registration)

@@ -27,6 +27,8 @@ const char *ofp_strerror(int error)
         return "the peer has left the job";
     case OFP_EPEERDIED:
         return "the peer, a rank of the job, has died";
+    case OFP_EMISMATCH:
+        return "the members of the group do not make the same calls";
     case OFP_EFORKED:
         return "the object belongs to the parent process";
     case OFP_ETHREAD:

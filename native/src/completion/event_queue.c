@@ -117,11 +117,13 @@ int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *
     return 0;
 }
 
-void ofpi_eq_report_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error)
+void ofpi_eq_report_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, uint32_t incarnation, int error,
+                         int provider_error)
 {
     struct ofp_event event = {.kind = kind,
                               .endpoint = peer->endpoint->id,
                               .peer = peer->index,
+                              .handle = incarnation,
                               .error = error,
                               .provider_error = provider_error};
 

@@ -18,8 +18,9 @@ struct ofp_eq {
 
 /* Write an event, with event->data_length bytes of data, beyond `size` if need be. -ENOMEM. */
 int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *data);
-/* Write an event about a peer; out of memory: log an error instead. */
-void ofpi_eq_report_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error);
+/* Write an event about an incarnation of a peer, 0: none; out of memory: log an error instead. */
+void ofpi_eq_report_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, uint32_t incarnation, int error,
+                         int provider_error);
 /* Write an event about the domain's device to each of its event queues; out of memory: log an error instead. */
 void ofpi_eq_report_device(struct ofpi_domain *domain, int error, const char *text);
 

@@ -88,6 +88,9 @@ static void end_request_use(struct ofp_request *request)
 
     if (__builtin_expect(request->many, 0))
         ofpi_request_many_clear(request);
+    if (__builtin_expect(request->kept != NULL, 0))
+        request->kept->release(request->kept);
+    request->kept = NULL;
     free(request->prepared);
     request->prepared = NULL;
     request->notify = request->released = request->claimed = false;

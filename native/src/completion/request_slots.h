@@ -6,6 +6,16 @@
 #include "object/endpoint.h"
 #include "ofipy/request.h"
 
+struct ofpi_flush;
+struct ofp_collective_state;
+
+/* What a request owns besides its completion: a collective, which is freed with it. */
+struct ofpi_kept {
+    int (*start)(struct ofpi_kept *kept); /* of a prepared request: start it again; 0, or a negative error */
+    void (*release)(struct ofpi_kept *kept);
+    void (*query)(const struct ofpi_kept *kept, struct ofp_collective_state *state); /* while it runs */
+};
+
 enum ofpi_request_state { OFPI_REQUEST_IDLE, OFPI_REQUEST_RUNNING, OFPI_REQUEST_FINISHED };
 
 /*
@@ -22,11 +32,16 @@ struct ofp_request {
     struct ofpi_domain *domain;     /* not by way of `endpoint`, which may be closed before the request is read */
     struct ofpi_endpoint *endpoint; /* valid while running or prepared */
     struct ofp_operation *prepared; /* the record of a prepared operation, NULL otherwise */
+    struct ofpi_kept *kept;         /* owned; NULL: it has nothing */
     /*
      * Of ofp_reach_request, until it finishes: the peer, in whose list `awaiting` it is, and the deadline (clock, ns).
      */
     struct ofpi_peer *awaited;
-    uint64_t patient_until;
+    union {
+        uint64_t patient_until;
+        struct ofpi_flush *flush; /* `flushes` */
+    };
+    bool flushes; /* of ofp_flush_request, until it finishes */
     bool notify, released;
     bool claimed; /* the request has claimed the message set aside for it: match/receive_claim.h */
     bool many;    /* of a multi-receive buffer: FINISHED means that a completion can be read, maybe not the last one */

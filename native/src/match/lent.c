@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "match/lent.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "base/pool.h"
 #include "match/receiver.h"
@@ -40,6 +43,31 @@ void ofpi_inflight_bind_message(struct ofpi_inflight *receive, struct ofp_endpoi
         ofp_list_append(&((struct ofpi_peer *)message->peer)->receives, &receive->of_peer);
 }
 
+/* The provider cannot fill a layout: lend it a buffer. Without memory for that the message is dropped. */
+static __attribute__((noinline)) void allocate_packed_memory(struct ofpi_inflight *receive)
+{
+    static struct ofp_region *const unregistered[1];
+
+    receive->packs = true;
+    receive->memory = (struct iovec){malloc(receive->base.length ? receive->base.length : 1), receive->base.length};
+    if (!receive->memory.iov_base)
+        receive->memory.iov_len = receive->base.length = 0;
+    receive->base.iov = &receive->memory;
+    receive->base.iov_count = 1;
+    receive->base.regions = unregistered;
+}
+
+int ofpi_inflight_unpack(struct ofpi_inflight *receive, int error)
+{
+    if (!error && !receive->memory.iov_base)
+        error = ENOMEM;
+    if (!error)
+        ofpi_receiver_write(&receive->receiver, 0, receive->memory.iov_base, receive->memory.iov_len);
+    free(receive->memory.iov_base);
+    receive->memory = (struct iovec){NULL, 0};
+    return error;
+}
+
 void ofpi_inflight_set_receiver(struct ofpi_inflight *receive, struct ofp_endpoint *endpoint,
                                 const struct ofp_message *message, const struct ofpi_receiver *receiver)
 {
@@ -51,6 +79,8 @@ void ofpi_inflight_set_receiver(struct ofpi_inflight *receive, struct ofp_endpoi
         receive->base.length = message->length < room ? message->length : room;
         receive->base.iov = ofpi_receiver_get_iov(&receive->receiver, &receive->base.iov_count);
         receive->base.regions = ofpi_receiver_get_regions(&receive->receiver);
+        if (__builtin_expect(receive->base.iov_count == OFP_LAYOUT, 0) && !endpoint->ops->moves_layouts)
+            allocate_packed_memory(receive);
     } else {
         receive->dropped = true;
     }

@@ -33,8 +33,10 @@ struct ofpi_inflight {
      * the message is waiting or set aside in the context.
      */
     struct ofpi_unexpected *unexpected;
-    struct iovec memory; /* the payload of `unexpected` */
-    bool matched;        /* `receiver` receives the message when it is complete */
+    /* The payload of `unexpected`; or, if `packs`, an owned buffer that the receiver's layout is filled from at the end. */
+    struct iovec memory;
+    bool matched; /* `receiver` receives the message when it is complete */
+    bool packs;   /* without `memory.iov_base`: there was no memory for it */
 };
 
 struct ofpi_inflight_receives {
@@ -62,6 +64,8 @@ void ofpi_inflight_set_receiver(struct ofpi_inflight *receive, struct ofp_endpoi
 /* `receive` fills an unexpected message, whose payload follows and whose memory is allocated. */
 void ofpi_inflight_bind_unexpected(struct ofpi_inflight *receive, struct ofpi_unexpected *unexpected,
                                    struct ofp_endpoint *endpoint, const struct ofp_message *message);
+/* Before the completion of a receive that packs: move the payload into the layout. Returns 0 or the error of the receive. */
+int ofpi_inflight_unpack(struct ofpi_inflight *receive, int error);
 /* Free the receive. The caller has written its completion and released its memory. */
 void ofpi_inflight_free(struct ofpi_inflight_receives *inflight, struct ofpi_inflight *receive);
 

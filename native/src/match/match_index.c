@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FIRST_SHIFT 58 /* 64 buckets */
+#define FIRST_SHIFT 60 /* 16 buckets: an endpoint has four indexes, most with few entries */
 #define LAST_SHIFT 32  /* at most 2^32 buckets */
 /*
  * With n old buckets, growth ends after n / 4 insertions. The next growth begins at the earliest n / 2 insertions after

@@ -132,6 +132,23 @@ struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted,
     return best ? OFP_CONTAINER_OF(best, struct ofpi_posted, node) : NULL;
 }
 
+struct ofpi_posted *ofpi_posted_match_unbound(struct ofpi_posted_receives *posted, uint32_t channel, uint64_t tag,
+                                              uint32_t source)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &posted->order) {
+        struct ofpi_posted *receive = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
+        const struct ofpi_posted_class *class = &posted->classes[receive->class];
+        struct ofpi_match_key key = ofpi_message_key_build(channel, tag, source, class->ignore, class->named);
+
+        if (!(receive->receiver.op_flags & OFP_BOUND) && receive->node.key.tag == key.tag &&
+            receive->node.key.origin == key.origin)
+            return receive;
+    }
+    return NULL;
+}
+
 void ofpi_posted_remove(struct ofpi_posted_receives *posted, struct ofpi_posted *receive)
 {
     OFPI_CHECK(ofp_list_linked(&receive->order) && posted->count);

@@ -47,6 +47,9 @@ int ofpi_posted_add(struct ofpi_posted_receives *posted, struct ofp_endpoint *en
 /* The receive posted first among those that match, or NULL. It stays posted. */
 struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted, uint32_t channel, uint64_t tag,
                                       uint32_t source);
+/* The same among those that are not bound to an incarnation; searches in the order of posting. */
+struct ofpi_posted *ofpi_posted_match_unbound(struct ofpi_posted_receives *posted, uint32_t channel, uint64_t tag,
+                                              uint32_t source);
 /* Remove from the order and the index. The object stays valid until the caller calls ofpi_posted_free. */
 void ofpi_posted_remove(struct ofpi_posted_receives *posted, struct ofpi_posted *receive);
 static inline void ofpi_posted_free(struct ofpi_posted_receives *posted, struct ofpi_posted *receive)

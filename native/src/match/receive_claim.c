@@ -21,7 +21,8 @@ int ofpi_receive_claim(struct ofpi_receive_context *context, struct ofp_endpoint
     struct ofpi_receiver receiver_copy = *receiver;
     struct ofp_message message;
 
-    if (unexpected->error || unexpected->length > receiver->memory.iov_len || receiver->op_flags & OFPI_SEGMENTED)
+    if (unexpected->error || unexpected->length > receiver->memory.iov_len ||
+        receiver->op_flags & (OFPI_SEGMENTED | OFPI_LAID_OUT))
         return ofpi_receive_deliver_unexpected(context, endpoint, unexpected, receiver, NULL);
     if (unexpected->announced)
         return ofpi_receive_pull(context, unexpected, receiver);

@@ -187,7 +187,7 @@ void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void
 {
     struct ofpi_inflight *inflight = (struct ofpi_inflight *)receive;
 
-    if (__builtin_expect(inflight->unexpected != NULL, 0)) {
+    if (__builtin_expect(inflight->unexpected != NULL || inflight->packs, 0)) {
         /* The peer may send more than it announced: write no more than the memory can contain. */
         if (offset < inflight->memory.iov_len)
             ofp_memory_copy((char *)inflight->memory.iov_base + offset, data,
@@ -214,6 +214,8 @@ void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_
     if (__builtin_expect(inflight->unexpected != NULL, 0)) {
         ofpi_stream_complete(context, inflight, error, provider_error);
     } else if (!inflight->dropped) {
+        if (__builtin_expect(inflight->packs, 0))
+            error = ofpi_inflight_unpack(inflight, error);
         if (!error && receive->message.length > inflight->receiver.memory.iov_len)
             error = OFP_ETRUNC;
         ofpi_receive_end(context, inflight->endpoint, &inflight->receiver, &receive->message,
@@ -265,22 +267,39 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
 }
 
 /*
+ * The payload of a waiting message is lost. Those that arrived behind it in the same incarnation leave that: within one
+ * number nothing may be missing.
+ */
+static void mark_gap_behind(struct ofpi_receive_context *context, const struct ofpi_unexpected *lost)
+{
+    struct ofp_list *order = &context->unexpected.order;
+
+    for (struct ofp_list *node = lost->order.next; node != order; node = node->next) {
+        struct ofpi_unexpected *later = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
+
+        if (later->incarnation == lost->incarnation && later->endpoint == lost->endpoint)
+            later->incarnation = 0;
+    }
+}
+
+/*
  * A set-aside message belongs to an operation, so it stays and reports the loss when it is claimed. All others are
  * discarded.
  */
-static void mark_payloads_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t lane, int error)
+static void mark_payloads_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, int error)
 {
     struct ofp_list *node, *following;
 
     OFP_LIST_EACH(node, following, &peer->announced) {
         struct ofpi_unexpected *unexpected = OFP_CONTAINER_OF(node, struct ofpi_unexpected, payload.of_peer);
 
-        if (lane != OFPI_EVERY_LANE && unexpected->lane != lane)
+        if (unexpected->set_aside) {
+            ofpi_unexpected_mark_lost(unexpected, ofpi_loss_error_choose(unexpected->bound ? OFP_BOUND : 0, error));
             continue;
-        if (unexpected->set_aside)
-            ofpi_unexpected_mark_lost(unexpected, error);
-        else
-            ofpi_receive_discard(context, unexpected);
+        }
+        if (unexpected->incarnation)
+            mark_gap_behind(context, unexpected);
+        ofpi_receive_discard(context, unexpected);
     }
 }
 
@@ -297,16 +316,44 @@ void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uin
     }
 }
 
-void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t lane,
-                                    int error)
+void ofpi_receive_context_end_bound(struct ofpi_receive_context *context, uint32_t source, int error,
+                                    int provider_error)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &context->posted.order) {
+        struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
+
+        if (posted->receiver.op_flags & OFP_BOUND && ofpi_source_of_posted(posted) == source)
+            ofpi_receive_fail_posted(context, posted, error, provider_error);
+    }
+}
+
+/* Whether a receive in flight, or the one for which its message is set aside, is bound to an incarnation. */
+static bool is_of_bound_receive(const struct ofpi_inflight *inflight)
+{
+    return inflight->receiver.op_flags & OFP_BOUND || (inflight->unexpected && inflight->unexpected->bound);
+}
+
+/* Whether a stream fills a message that no receive has matched. */
+static bool is_filling_waiting_message(const struct ofpi_inflight *inflight)
+{
+    const struct ofpi_unexpected *unexpected = inflight->unexpected;
+
+    return unexpected && !inflight->matched && !inflight->dropped && !unexpected->set_aside && unexpected->incarnation;
+}
+
+void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, int error)
 {
     struct ofp_list *node, *following;
 
     OFP_LIST_EACH(node, following, &peer->receives) {
-        struct ofp_receive *receive = &OFP_CONTAINER_OF(node, struct ofpi_inflight, of_peer)->base;
+        struct ofpi_inflight *inflight = OFP_CONTAINER_OF(node, struct ofpi_inflight, of_peer);
+        uint64_t flags = is_of_bound_receive(inflight) ? OFP_BOUND : 0;
 
-        if (lane == OFPI_EVERY_LANE || receive->message.spare[OFP_SPARE_WAY] == lane)
-            ofpi_receive_complete(receive, error, 0);
+        if (is_filling_waiting_message(inflight))
+            mark_gap_behind(context, inflight->unexpected);
+        ofpi_receive_complete(&inflight->base, ofpi_loss_error_choose(flags, error), 0);
     }
-    mark_payloads_lost(context, peer, lane, error);
+    mark_payloads_lost(context, peer, error);
 }

@@ -53,6 +53,10 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
 void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uint32_t source, int error,
                                        int provider_error);
 
+/* End those of them that are bound to an incarnation of the source. */
+void ofpi_receive_context_end_bound(struct ofpi_receive_context *context, uint32_t source, int error,
+                                    int provider_error);
+
 /* See struct ofp_services. */
 int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                          const struct ofp_message *message, const void *payload);
@@ -64,14 +68,12 @@ struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id);
 void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error);
 
 /*
- * The connection to the peer is lost: all its lanes (OFPI_EVERY_LANE), or one (OFP_SPARE_WAY of its messages). Receives
- * in flight from the peer end with `error`. Its announced messages are discarded, since their payload is unreachable;
- * those that are set aside report `error` when they are claimed. Complete unexpected messages stay. The cost grows with
- * the number of the peer's receives and announced messages.
+ * The connection to the peer is lost. Receives in flight from the peer end with `error`. Its announced messages are
+ * discarded, since their payload is unreachable; those that are set aside report `error` when they are claimed. Complete
+ * unexpected messages stay, but those that arrived behind a discarded one leave their incarnation. The cost grows with
+ * the number of the peer's receives and announced messages, and of all messages that arrived behind the latter.
  */
-#define OFPI_EVERY_LANE UINT32_MAX
-void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t lane,
-                                    int error);
+void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, int error);
 
 void ofpi_receive_context_statistics(const struct ofpi_receive_context *context,
                                      struct ofpi_receive_context_statistics *statistics);

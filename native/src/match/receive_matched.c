@@ -31,7 +31,7 @@ void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_
         .provider_error = result.provider_error,
     };
 
-    context->complete(endpoint, op_flags & ~OFPI_SEGMENTED, &completion);
+    context->complete(endpoint, op_flags & ~(OFPI_SEGMENTED | OFPI_LAID_OUT), &completion);
 }
 
 /*
@@ -116,11 +116,13 @@ static void set_aside_for_receive(struct ofpi_receive_context *context, struct o
                                   struct ofpi_unexpected *unexpected, struct ofpi_receiver *receiver,
                                   const struct ofp_message *message)
 {
+    unexpected->bound = receiver->op_flags & OFP_BOUND;
     ofpi_unexpected_set_aside(&context->unexpected, unexpected, poster, receiver->op_context, receiver->op_flags);
     if (unexpected->announced)
         ofpi_receive_pull_schedule(context);
-    ofpi_receive_end(context, unexpected->endpoint, receiver, message,
-                     (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
+    ofpi_receive_end(
+        context, unexpected->endpoint, receiver, message,
+        (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM, .buffer_offset = unexpected->incarnation});
 }
 
 void ofpi_receive_free_unexpected(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected)

@@ -14,28 +14,37 @@
 #include "match/selector.h"
 #include "match/unexpected.h"
 #include "object/owner.h"
+#include "object/peer.h"
 
 #define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
+
+/* `unexpected` matches the receive and is delivered to it, or set aside for it; NULL: the receive stays posted. */
+static inline int start_plain_receive(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                                      const struct ofp_transfer *transfer, const struct ofpi_selector *selector,
+                                      struct ofpi_unexpected *unexpected)
+{
+    struct ofpi_receiver receiver;
+    int result = ofpi_receiver_init(&receiver, &context->segments, transfer);
+
+    if (result)
+        return result;
+    if (unexpected)
+        result = ofpi_receive_deliver_unexpected(context, endpoint, unexpected, &receiver, NULL);
+    else
+        result = ofpi_posted_add(&context->posted, endpoint, selector, &receiver);
+    if (result)
+        ofpi_receiver_release(&receiver, &context->segments);
+    return result;
+}
 
 /* Match an unexpected message, or stay posted. With OFP_HOLD a match sets the message aside. */
 static int post_plain_receive(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                               const struct ofp_transfer *transfer)
 {
     struct ofpi_selector selector = ofpi_selector_of(transfer->op);
-    struct ofpi_receiver receiver;
-    struct ofpi_unexpected *unexpected;
-    int result = ofpi_receiver_init(&receiver, &context->segments, transfer);
 
-    if (result)
-        return result;
-    unexpected = ofpi_unexpected_find(&context->unexpected, &selector);
-    if (unexpected)
-        result = ofpi_receive_deliver_unexpected(context, endpoint, unexpected, &receiver, NULL);
-    else
-        result = ofpi_posted_add(&context->posted, endpoint, &selector, &receiver);
-    if (result)
-        ofpi_receiver_release(&receiver, &context->segments);
-    return result;
+    return start_plain_receive(context, endpoint, transfer, &selector,
+                               ofpi_unexpected_find(&context->unexpected, &selector));
 }
 
 /*
@@ -81,7 +90,9 @@ static int peek_message(struct ofpi_receive_context *context, struct ofp_endpoin
                         const struct ofp_operation *op)
 {
     struct ofpi_selector selector = ofpi_selector_of(op);
-    struct ofpi_unexpected *unexpected = ofpi_unexpected_find(&context->unexpected, &selector);
+    struct ofpi_unexpected *unexpected = op->flags & OFP_BOUND
+                                             ? ofpi_unexpected_find_bound(&context->unexpected, &selector, op->reserved)
+                                             : ofpi_unexpected_find(&context->unexpected, &selector);
     struct ofpi_receive_result result = {0};
     struct ofp_message message = {.source = OFP_PEER_UNKNOWN, .channel = selector.channel, .tag = selector.tag};
 
@@ -126,15 +137,56 @@ static int claim_set_aside_message(struct ofpi_receive_context *context, struct 
     return result;
 }
 
+/*
+ * A receive in one incarnation of its source: it matches a message that arrived in it, stays posted while the peer is in
+ * it, and otherwise ends.
+ */
+static int post_bound_receive(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                              const struct ofp_transfer *transfer)
+{
+    const struct ofp_operation *op = transfer->op;
+    struct ofpi_peer *peer = ofpi_peer_find_at((struct ofpi_endpoint *)endpoint, op->peer);
+    struct ofpi_selector selector = ofpi_selector_of(op);
+    struct ofp_message none = {.source = op->peer, .channel = (uint8_t)selector.channel, .tag = selector.tag};
+    struct ofpi_unexpected *unexpected;
+    bool is_present = peer && ofpi_peer_is_in(peer, op->reserved);
+    int result;
+
+    switch (op->flags & ACTION_FLAGS) {
+    case 0:
+    case OFP_HOLD | OFP_CLAIM:
+        unexpected = ofpi_unexpected_find_bound(&context->unexpected, &selector, op->reserved);
+        if (unexpected || is_present) {
+            result = start_plain_receive(context, endpoint, transfer, &selector, unexpected);
+            break;
+        }
+        ofpi_receive_report(context, endpoint, op->context, op->flags, &none,
+                            (struct ofpi_receive_result){.error = OFP_EPEERLOST});
+        return 0;
+    case OFP_MULTI_RECV:
+        result = ofpi_receive_post_many(context, endpoint, transfer, is_present);
+        break;
+    case OFP_PEEK:
+    case OFP_PEEK | OFP_CLAIM:
+    case OFP_PEEK | OFP_DISCARD:
+        return peek_message(context, endpoint, op);
+    default:
+        return -EINVAL;
+    }
+    if (is_present)
+        peer->bound = true;
+    return result;
+}
+
 int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                       const struct ofp_transfer *transfer)
 {
-    switch (transfer->op->flags & ACTION_FLAGS) {
+    switch (transfer->op->flags & (ACTION_FLAGS | OFP_BOUND)) {
     case 0:
     case OFP_HOLD | OFP_CLAIM:
         return post_plain_receive(context, endpoint, transfer);
     case OFP_MULTI_RECV:
-        return ofpi_receive_post_many(context, endpoint, transfer);
+        return ofpi_receive_post_many(context, endpoint, transfer, true);
     case OFP_PEEK:
     case OFP_PEEK | OFP_CLAIM:
     case OFP_PEEK | OFP_DISCARD:
@@ -143,7 +195,7 @@ int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint 
     case OFP_CLAIM | OFP_DISCARD:
         return claim_set_aside_message(context, endpoint, transfer);
     default:
-        return -EINVAL;
+        return transfer->op->flags & OFP_BOUND ? post_bound_receive(context, endpoint, transfer) : -EINVAL;
     }
 }
 
@@ -183,6 +235,30 @@ static int deliver_to_posted(struct ofpi_receive_context *context, struct ofpi_u
     return result;
 }
 
+/* Whether the message arrived in another incarnation of its source than the present one. */
+static bool is_of_ended_incarnation(const struct ofpi_unexpected *unexpected)
+{
+    const struct ofpi_peer *peer =
+        ofpi_peer_find_at((const struct ofpi_endpoint *)unexpected->endpoint, unexpected->source);
+
+    return peer && peer->bound && !ofpi_peer_is_in(peer, unexpected->incarnation);
+}
+
+/* The oldest posted receive for a returned message that it has space for, or NULL. */
+static struct ofpi_posted *match_returned_message(struct ofpi_receive_context *context,
+                                                  const struct ofpi_unexpected *unexpected)
+{
+    uint32_t channel = unexpected->channel, source = unexpected->source;
+    struct ofpi_posted *posted;
+
+    if (!is_of_ended_incarnation(unexpected))
+        return ofpi_receive_match(context, channel, unexpected->tag, source, unexpected->length);
+    while ((posted = ofpi_posted_match_unbound(&context->posted, channel, unexpected->tag, source)) &&
+           posted->receiver.op_flags & OFP_MULTI_RECV && !ofpi_many_has_space(&posted->receiver, unexpected->length))
+        ofpi_receive_fail_posted(context, posted, 0, 0);
+    return posted;
+}
+
 int ofpi_receive_return_message(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
                                 struct ofpi_unexpected **waiting)
 {
@@ -196,7 +272,7 @@ int ofpi_receive_return_message(struct ofpi_receive_context *context, struct ofp
         return 0;
     }
     /* Receives posted while the message was set aside could not match it: match again. */
-    posted = ofpi_receive_match(context, unexpected->channel, unexpected->tag, unexpected->source, unexpected->length);
+    posted = match_returned_message(context, unexpected);
     if (posted)
         return deliver_to_posted(context, unexpected, posted);
     result = ofpi_unexpected_return(&context->unexpected, unexpected);

@@ -37,19 +37,27 @@ static int open_buffer(struct ofpi_receive_context *context, struct ofp_endpoint
     return 0;
 }
 
+static struct ofpi_unexpected *find_next_message(struct ofpi_receive_context *context,
+                                                 const struct ofpi_selector *selector, const struct ofp_operation *op)
+{
+    return op->flags & OFP_BOUND ? ofpi_unexpected_find_bound(&context->unexpected, selector, op->reserved)
+                                 : ofpi_unexpected_find(&context->unexpected, selector);
+}
+
 /*
  * Deliver the unexpected messages that match to the buffer, oldest first. The buffer is not posted yet: a message that
  * arrives during this call is stored as an unexpected one too, so the order of arrival is preserved. *open: the buffer
  * is still open; if not, it may be freed. *used: the buffer has received a message.
  */
-static int receive_unexpected_messages(struct ofpi_receive_context *context, const struct ofpi_selector *selector,
-                                       struct ofpi_receiver *whole, bool *open, bool *used)
+static int receive_unexpected_messages(struct ofpi_receive_context *context, const struct ofp_operation *op,
+                                       const struct ofpi_selector *selector, struct ofpi_receiver *whole, bool *open,
+                                       bool *used)
 {
     struct ofpi_unexpected *unexpected;
     struct ofpi_receiver piece;
     int result;
 
-    while (*open && (unexpected = ofpi_unexpected_find(&context->unexpected, selector))) {
+    while (*open && (unexpected = find_next_message(context, selector, op))) {
         if (!ofpi_many_has_space(whole, unexpected->length)) {
             *open = false;
             ofpi_many_end(context, whole, 0);
@@ -70,7 +78,7 @@ static int receive_unexpected_messages(struct ofpi_receive_context *context, con
 }
 
 int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                           const struct ofp_transfer *transfer)
+                           const struct ofp_transfer *transfer, bool stays)
 {
     struct ofpi_selector selector = ofpi_selector_of(transfer->op);
     struct ofpi_receiver whole;
@@ -82,9 +90,13 @@ int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endp
     result = open_buffer(context, endpoint, transfer, &whole);
     if (result)
         return result;
-    result = receive_unexpected_messages(context, &selector, &whole, &open, &used);
+    result = receive_unexpected_messages(context, transfer->op, &selector, &whole, &open, &used);
     if (!open)
         return 0;
+    if (!result && !stays) {
+        ofpi_many_end(context, &whole, OFP_EPEERLOST);
+        return 0;
+    }
     if (!result)
         result = ofpi_posted_add(&context->posted, endpoint, &selector, &whole);
     if (!result)

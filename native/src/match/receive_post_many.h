@@ -7,8 +7,11 @@
 
 struct ofpi_receive_context;
 
-/* OFP_RECV or OFP_TRECV with OFP_MULTI_RECV: the buffer first receives unexpected messages, and is then posted. */
+/*
+ * OFP_RECV or OFP_TRECV with OFP_MULTI_RECV: the buffer first receives unexpected messages, and is then posted. Without
+ * `stays` it is bound to an incarnation that is over: it ends.
+ */
 int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                           const struct ofp_transfer *transfer);
+                           const struct ofp_transfer *transfer, bool stays);
 
 #endif

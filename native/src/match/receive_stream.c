@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "base/check.h"
 #include "match/lent.h"
 #include "match/receive_claim.h"
 #include "match/receive_many.h"
@@ -81,7 +82,8 @@ static void end_unmatched_stream(struct ofpi_receive_context *context, struct of
     if (!error)
         return;
     if (unexpected->set_aside) {
-        unexpected->error = error;
+        OFPI_CHECK(error <= INT16_MAX);
+        unexpected->error = (int16_t)error;
         return;
     }
     ofpi_unexpected_detach(&context->unexpected, unexpected);

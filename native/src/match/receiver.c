@@ -11,6 +11,12 @@ static int copy_segments(struct ofpi_receiver *receiver, struct ofpi_slab *slab,
 {
     struct ofpi_segments *segments;
 
+    if (transfer->iov_count == OFP_LAYOUT) {
+        receiver->memory = (struct iovec){(void *)(uintptr_t)transfer->iov, transfer->length};
+        receiver->region = NULL;
+        receiver->op_flags |= OFPI_LAID_OUT;
+        return 0;
+    }
     if (transfer->iov_count > OFP_SEGMENT_LIMIT)
         return -EINVAL;
     segments = ofpi_slab_allocate(slab);
@@ -31,7 +37,7 @@ static int copy_segments(struct ofpi_receiver *receiver, struct ofpi_slab *slab,
 int ofpi_receiver_init(struct ofpi_receiver *receiver, struct ofpi_slab *segments, const struct ofp_transfer *transfer)
 {
     receiver->op_context = transfer->op->context;
-    receiver->op_flags = transfer->op->flags & ~OFPI_SEGMENTED;
+    receiver->op_flags = transfer->op->flags & ~(OFPI_SEGMENTED | OFPI_LAID_OUT);
     if (transfer->iov_count > 1)
         return copy_segments(receiver, segments, transfer);
     if (transfer->iov_count == 0) {
@@ -69,6 +75,8 @@ void ofpi_receiver_write(const struct ofpi_receiver *receiver, uint64_t offset, 
         length = space - offset;
     if (receiver->op_flags & OFPI_SEGMENTED)
         ofp_iov_scatter(segments->iov, segments->count, offset, data, length);
+    else if (receiver->op_flags & OFPI_LAID_OUT)
+        ofp_layout_scatter(receiver->memory.iov_base, offset, data, length);
     else
         ofp_memory_copy((char *)receiver->memory.iov_base + offset, data, length);
 }
@@ -77,6 +85,10 @@ const struct iovec *ofpi_receiver_get_iov(const struct ofpi_receiver *receiver, 
 {
     const struct ofpi_segments *segments = receiver->memory.iov_base;
 
+    if (receiver->op_flags & OFPI_LAID_OUT) {
+        *count = OFP_LAYOUT;
+        return receiver->memory.iov_base;
+    }
     if (!(receiver->op_flags & OFPI_SEGMENTED)) {
         *count = 1;
         return &receiver->memory;

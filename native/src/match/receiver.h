@@ -13,8 +13,9 @@
 #include "object/owner.h"
 #include "ofipy/provider.h"
 
-/* Internal bit of op_flags: `memory` describes a struct ofpi_segments. */
+/* Internal bits of op_flags: `memory` describes a struct ofpi_segments, or the caller's struct ofp_layout. */
 #define OFPI_SEGMENTED (1ull << 61)
+#define OFPI_LAID_OUT (1ull << 54)
 
 struct ofpi_segments {
     uint32_t count;
@@ -35,8 +36,8 @@ struct ofpi_many {
 
 struct ofpi_receiver {
     uint64_t op_context;
-    uint64_t op_flags;   /* the operation's, and OFPI_SEGMENTED */
-    struct iovec memory; /* the only segment, or a struct ofpi_segments; iov_len is the length of all segments */
+    uint64_t op_flags;   /* the operation's, and OFPI_SEGMENTED or OFPI_LAID_OUT */
+    struct iovec memory; /* the only segment, a struct ofpi_segments, or a layout; iov_len is the length of all */
     union {
         struct ofp_region *region; /* of the only segment, or NULL */
         struct ofpi_many *many;    /* with OFP_MULTI_RECV: the buffer that `memory` is a part of */

@@ -121,8 +121,9 @@ static struct ofpi_unexpected *create_unexpected(struct ofpi_unexpected_messages
     stored->peer = announced ? message->peer : NULL;
     stored->extra = NULL;
     stored->extra_count = 0;
-    stored->set_aside = stored->borrowed = stored->counted = false;
+    stored->set_aside = stored->borrowed = stored->counted = stored->bound = false;
     stored->error = 0;
+    stored->incarnation = message->peer ? ((const struct ofpi_peer *)message->peer)->number : 0;
     if (announced) {
         memcpy(stored->payload.provider_data, message->provider_data, sizeof(stored->payload.provider_data));
         stored->lane = message->extras & OFP_EXTRA_WAY ? (uint8_t)message->spare[OFP_SPARE_WAY] : 0;
@@ -243,10 +244,10 @@ int ofpi_unexpected_allocate_payload(struct ofpi_unexpected_messages *unexpected
 
 void ofpi_unexpected_mark_lost(struct ofpi_unexpected *message, int error)
 {
-    OFPI_CHECK(message->announced && message->peer && !message->error);
+    OFPI_CHECK(message->announced && message->peer && !message->error && error <= INT16_MAX);
     ofp_list_remove(&message->payload.of_peer);
     message->peer = NULL;
-    message->error = error;
+    message->error = (int16_t)error;
 }
 
 void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)

@@ -37,6 +37,7 @@ struct ofpi_unexpected {
     uint8_t lane; /* of an announced message: message.spare[OFP_SPARE_WAY] */
     bool has_data : 1, announced : 1, set_aside : 1;
     bool borrowed : 1;             /* payload.borrowed_from owns the memory */
+    bool bound : 1;                /* set aside for a receive with OFP_BOUND */
     struct ofpi_match_node second; /* in the index of class 1 */
     struct ofpi_extra_node *extra; /* extra_count nodes, also while set aside */
     struct ofp_list order;         /* in ofpi_unexpected_messages.order or .set_aside */
@@ -46,9 +47,10 @@ struct ofpi_unexpected {
         struct ofp_peer *peer;         /* of an announced message; NULL once the peer is lost */
         struct ofpi_inflight *filling; /* of any other: the receive in flight that still fills it, or NULL */
     };
-    uint16_t extra_count;
-    bool counted;  /* counted against the bound on announcements, although not announced */
-    int32_t error; /* why the payload is lost; 0: it is not lost */
+    uint8_t extra_count;
+    bool counted;         /* counted against the bound on announcements, although not announced */
+    int16_t error;        /* why the payload is lost; 0: it is not lost */
+    uint32_t incarnation; /* number of the sender's, in which it arrived; 0: unknown */
     union {
         char bytes[OFPI_SHORT_PAYLOAD];
         struct { /* longer payload */
@@ -134,6 +136,9 @@ void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct of
 /* The first-arrived waiting message that matches, or NULL. It stays waiting. */
 struct ofpi_unexpected *ofpi_unexpected_find(struct ofpi_unexpected_messages *unexpected,
                                              const struct ofpi_selector *selector);
+/* The same, for a selector that names its source, among the messages of one incarnation of the source. */
+struct ofpi_unexpected *ofpi_unexpected_find_bound(struct ofpi_unexpected_messages *unexpected,
+                                                   const struct ofpi_selector *selector, uint32_t incarnation);
 /* The first-arrived message that is set aside under this owner, or NULL. */
 struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpected_messages *unexpected,
                                                        const struct ofp_endpoint *endpoint, uint64_t op_context,

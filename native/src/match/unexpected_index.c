@@ -126,8 +126,9 @@ static struct ofpi_unexpected_class *find_or_add_class(struct ofpi_unexpected_me
     return unexpected->class_count < OFPI_UNEXPECTED_CLASSES ? add_unexpected_class(unexpected, ignore, named) : NULL;
 }
 
+/* `incarnation`: of the sender; 0: any. */
 static struct ofpi_unexpected *find_in_arrival_order(struct ofpi_unexpected_messages *unexpected,
-                                                     const struct ofpi_selector *selector)
+                                                     const struct ofpi_selector *selector, uint32_t incarnation)
 {
     struct ofpi_match_key wanted = ofpi_key_of_selector(selector);
     bool named = selector->source != OFP_PEER_ANY;
@@ -139,7 +140,8 @@ static struct ofpi_unexpected *find_in_arrival_order(struct ofpi_unexpected_mess
         struct ofpi_match_key key =
             ofpi_message_key_build(message->channel, message->tag, message->source, selector->ignore, named);
 
-        if (key.tag == wanted.tag && key.origin == wanted.origin)
+        if (key.tag == wanted.tag && key.origin == wanted.origin &&
+            (!incarnation || message->incarnation == incarnation))
             return message;
     }
     return NULL;
@@ -154,9 +156,33 @@ struct ofpi_unexpected *ofpi_unexpected_find(struct ofpi_unexpected_messages *un
         return NULL;
     class = find_or_add_class(unexpected, selector->ignore, selector->source != OFP_PEER_ANY);
     if (!class)
-        return find_in_arrival_order(unexpected, selector);
+        return find_in_arrival_order(unexpected, selector, 0);
     return message_of_class_node(ofpi_match_index_find(&class->index, ofpi_key_of_selector(selector)),
                                  (uint32_t)(class - unexpected->classes));
+}
+
+/* Messages with one key are a ring in the order of arrival: those of ended incarnations come first. */
+struct ofpi_unexpected *ofpi_unexpected_find_bound(struct ofpi_unexpected_messages *unexpected,
+                                                   const struct ofpi_selector *selector, uint32_t incarnation)
+{
+    struct ofpi_unexpected_class *class;
+    struct ofpi_match_node *head, *node;
+
+    OFPI_CHECK(selector->source != OFP_PEER_ANY);
+    if (!unexpected->waiting || !incarnation)
+        return NULL;
+    class = find_or_add_class(unexpected, selector->ignore, true);
+    if (!class)
+        return find_in_arrival_order(unexpected, selector, incarnation);
+    head = node = ofpi_match_index_find(&class->index, ofpi_key_of_selector(selector));
+    while (node) {
+        struct ofpi_unexpected *message = message_of_class_node(node, (uint32_t)(class - unexpected->classes));
+
+        if (message->incarnation == incarnation)
+            return message;
+        node = node->same_next == head ? NULL : node->same_next;
+    }
+    return NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------- the two states */

@@ -34,6 +34,8 @@ struct ofpi_pending;
 struct ofpi_upper {
     /* Start deferred work that is due; returns how many. Never called from within a provider's callback. */
     int (*start_due)(struct ofpi_domain *domain);
+    /* Run turns of collectives and groups that are due; returns how many moved. Never called from within a provider's callback. */
+    int (*run_turns)(struct ofpi_domain *domain);
     /* Post the backlogs of an endpoint; returns how many operations were posted. */
     int (*post_backlogs)(struct ofpi_endpoint *endpoint);
     /* The counter closes: cancel deferred work that waits for it or would change it. */
@@ -95,6 +97,9 @@ struct ofpi_domain {
     struct ofpi_pool pendings;
     struct ofpi_pool works; /* deferred.c */
     struct ofp_list due; /* struct ofpi_threshold: works whose counter has reached it, and that were not started yet */
+    struct ofp_list groups;    /* of all its endpoints */
+    struct ofp_list due_turns; /* struct ofpi_turn: of collectives and groups */
+    uint32_t next_group;       /* number of the next group */
     struct ofp_list free_requests;
     struct ofpi_request_chunk *request_chunks; /* request_slots.c */
 

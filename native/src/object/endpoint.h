@@ -45,6 +45,7 @@ struct ofpi_endpoint {
     struct ofp_list backlogged;        /* peers with a backlog that can be posted now */
     struct ofp_list removed;           /* peers whose address left the vector, until the endpoint closes */
     struct ofp_list sourceless;        /* pending receives from any source, if the transport matches */
+    uint32_t last_incarnation;         /* number of the last peer that came up; 0: none did */
     uint64_t last_receive;             /* sequence number of the last receive that was passed to the transport */
     struct ofpi_bounce *spare_bounces; /* bounce.c */
     uint64_t tx_flags, rx_flags, tx_size;
@@ -86,6 +87,15 @@ static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
 }
 /* True for the result of ofp_receive_context_open, which has no transmit side. */
 static inline bool ofpi_endpoint_is_receive_only(const struct ofpi_endpoint *endpoint) { return !endpoint->tx_cq; }
+/*
+ * Whether its peers come up and are lost where the core hears of it before and after every message. A connection of type
+ * MSG is one incarnation itself. A shared receive context has messages of several endpoints, each with its own peers.
+ */
+static inline bool ofpi_endpoint_has_incarnations(const struct ofpi_endpoint *endpoint)
+{
+    return endpoint->info.ep_types == OFP_EP_RDM && !endpoint->info.offloads_matching &&
+           !ofpi_endpoint_is_receive_only(endpoint);
+}
 /*
  * The handle of a public call may be an alias. Default flags are the handle's; everything else is that of
  * `handle->behind`. The caller holds the lock.

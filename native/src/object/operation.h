@@ -3,6 +3,8 @@
 #ifndef OFPI_OPERATION_H
 #define OFPI_OPERATION_H
 
+#include <errno.h>
+
 #include "ofipy/provider.h"
 
 /*
@@ -28,6 +30,23 @@
  */
 #define OFPI_DISCARDED (1ull << 57)
 #define OFPI_PEEKED (1ull << 56)
+
+/*
+ * Internal bit of ofp_operation.flags: `iov` of the transfer is a buffer of the core's with the packed form of the layout
+ * `packed`. Whoever has the transfer owns the buffer; a pending frees it.
+ */
+#define OFPI_PACKED (1ull << 55)
+
+/*
+ * The error of an operation that ends with the loss of its peer. One that is bound to an incarnation reports that this
+ * has ended, whatever ended it.
+ */
+static inline int ofpi_loss_error_choose(uint64_t op_flags, int error)
+{
+    if (!(op_flags & OFP_BOUND) || error == ECANCELED || error == OFP_EPEERLEFT || error == OFP_EPEERDIED)
+        return error;
+    return OFP_EPEERLOST;
+}
 
 /* ---------------------------------------------------------------------------------------------------- the table */
 

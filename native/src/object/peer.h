@@ -22,6 +22,8 @@ struct ofpi_member {
     struct ofp_timer ending; /* runs while `gone` is set and receives that name the peer wait for the roster's report */
 };
 
+struct ofpi_flush_part;
+
 struct ofpi_peer {
     struct ofp_peer base;     /* first: the provider's view */
     struct ofp_list backlog;  /* operations in the order of posting, until the transport accepts them */
@@ -32,24 +34,31 @@ struct ofpi_peer {
     struct ofp_list receives;  /* receives in flight: struct ofpi_inflight.of_peer */
     struct ofp_timer delay;    /* runs while a hook delays the head of the backlog; `node` is in no list then */
     uint32_t sending;          /* number of `pendings` that are not receives */
+    int incompatible;          /* with `gone`: provider_error of why no version is common; else 0 */
+    uint32_t number;           /* of its incarnation, the present or the last one; 0: it was never up */
     bool fenced; /* the head of the backlog is fenced: it waits until `sending` is 0; `node` is in no list then */
     bool named;  /* a receive that names it was posted, and may still be posted */
-    /* Its process is known dead or replaced; cleared when it connects, or when its address is inserted again. */
+    /*
+     * Its process is known dead or replaced, or speaks no version of ours; cleared when it connects, or when its address
+     * is inserted again.
+     */
     bool gone;
-    bool removed; /* its address was removed from the vector */
-    bool unsent;  /* endpoint->unsent contains it */
+    bool bound : 1;   /* a receive that is bound to its incarnation was posted, and may still be posted */
+    bool removed : 1; /* its address was removed from the vector */
+    bool unsent : 1;  /* endpoint->unsent contains it */
     /* State while the peer is absent; peer_connect.c. */
-    bool expected;              /* its address was inserted and it was never connected since: retry to connect */
-    bool warned;                /* the log has a warning about the absent peer */
-    bool lengthened;            /* a request of ofp_reach_request waits, or waited, longer than OFIPY_CONNECT_TIMEOUT */
+    bool expected : 1;          /* its address was inserted and it was never connected since: retry to connect */
+    bool warned : 1;            /* the log has a warning about the absent peer */
+    bool readdressed : 1;       /* base.address is owned: the peer was created with another one */
+    bool lengthened : 1;        /* a request of ofp_reach_request waits, or waited, longer than OFIPY_CONNECT_TIMEOUT */
     struct ofpi_member *member; /* owned; NULL: not a rank of a job */
-    void *readdressed;          /* owned: base.address, if the peer was created with another one */
     /* State while the peer is absent: attempts to connect. */
-    struct ofp_timer again;   /* runs between two attempts; the state is UNUSED then */
-    uint64_t pause;           /* length of the next pause, ns */
-    uint64_t asked_since;     /* time of the first failed attempt; 0: none since it was up or lost */
-    uint64_t ask_until;       /* when the attempts end; 0: not known yet */
-    struct ofp_list awaiting; /* waiting requests of ofp_reach_request, by their node */
+    struct ofp_timer again;          /* runs between two attempts; the state is UNUSED then */
+    uint64_t pause;                  /* length of the next pause, ns */
+    uint64_t asked_since;            /* time of the first failed attempt; 0: none since it was up or lost */
+    uint64_t ask_until;              /* when the attempts end; 0: not known yet */
+    struct ofp_list awaiting;        /* waiting requests of ofp_reach_request, by their node */
+    struct ofpi_flush_part *flushes; /* parts of flushes that wait for this peer, in their order; NULL: none */
 };
 
 static inline struct ofpi_endpoint *ofpi_endpoint_of_peer(const struct ofp_peer *peer)
@@ -59,6 +68,11 @@ static inline struct ofpi_endpoint *ofpi_endpoint_of_peer(const struct ofp_peer 
 static inline enum ofpi_departure ofpi_departure_of_peer(const struct ofpi_peer *peer)
 {
     return peer->member ? peer->member->departed : OFPI_STAYS;
+}
+/* Whether the peer is up in the incarnation of that number; no incarnation has the number 0. */
+static inline bool ofpi_peer_is_in(const struct ofpi_peer *peer, uint32_t number)
+{
+    return peer->base.state == OFP_PEER_UP && peer->number == number;
 }
 /* Size of the transport's private part of a peer. The hooks' private parts follow it. */
 static inline size_t ofpi_peer_compute_private_size(const struct ofp_endpoint *endpoint)

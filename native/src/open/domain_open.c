@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "base/reactor.h"
 #include "base/timer.h"
+#include "collective/advance.h"
 #include "completion/request_slots.h"
 #include "hook/hook_list.h"
 #include "hook/hook_load.h"
@@ -29,10 +30,12 @@
 #include "progress/helper.h"
 #include "progress/progress.h"
 #include "progress/wait.h"
+#include "provider/provider_registry.h"
 #include "request/request_end.h"
 
 static const struct ofpi_upper upper = {
     .start_due = ofpi_works_start,
+    .run_turns = ofpi_turns_run,
     .post_backlogs = ofpi_peers_flush,
     .counter_closes = ofpi_works_leave_counter,
     .request_released = ofpi_request_end_released,
@@ -68,6 +71,8 @@ static struct ofpi_domain *create_domain(struct ofp_provider *provider, const st
     ofp_list_init(&domain->queues);
     ofp_list_init(&domain->to_flush);
     ofp_list_init(&domain->due);
+    ofp_list_init(&domain->groups);
+    ofp_list_init(&domain->due_turns);
     ofp_list_init(&domain->vectors);
     ofp_list_init(&domain->counters);
     ofp_list_init(&domain->event_queues);
@@ -101,6 +106,16 @@ static int describe_open_failure(int error, const char *what, char *text, size_t
     return error;
 }
 
+static int check_encryption(const struct ofp_info *info, char *text, size_t text_size)
+{
+    if (ofpi_info_can_encrypt(info))
+        return 0;
+    snprintf(text, text_size,
+             "%s cannot encrypt, and OFIPY_ENCRYPTION=required: use tcp, link or shm, or set it to off",
+             info->provider);
+    return -EOPNOTSUPP;
+}
+
 int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
                     struct ofp_domain **result, char *text, size_t text_size)
 {
@@ -110,6 +125,9 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
     text[0] = 0;
     if (!domain)
         return describe_open_failure(-ENOMEM, "cannot open a domain", text, text_size);
+    error = check_encryption(info, text, text_size);
+    if (error)
+        goto no_reactor;
     ofpi_hooks_enter_tree();
     error = ofpi_hook_list_read(attr->hooks ? attr->hooks : ofpi_param_get_string("HOOKS"), &domain->hooks, text,
                                 text_size);

@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "base/param.h"
 #include "base/service.h"
+#include "collective/group_close.h"
 #include "completion/complete.h"
 #include "completion/completion_queue.h"
 #include "completion/counter.h"
@@ -72,6 +73,7 @@ static struct ofpi_endpoint *create_endpoint(struct ofpi_domain *domain, const s
     endpoint->base.remote_events = needs_remote_events(attr);
     endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
     endpoint->base.bounce_size = ofpi_param_get_size("BOUNCE_SIZE");
+    endpoint->base.traffic_class = attr->traffic_class;
     if (getrandom(endpoint->base.identity, OFP_IDENTITY_SIZE, 0) != OFP_IDENTITY_SIZE) {
         free(endpoint);
         return NULL;
@@ -156,11 +158,28 @@ static int check_endpoint_attributes(const struct ofpi_domain *domain, const str
                  (long long)OFP_BYTES_MAX);
         return -EINVAL;
     }
+    if (attr->traffic_class & ~(OFP_TRAFFIC_CLASS | 0xffu) ||
+        (attr->traffic_class && !(attr->traffic_class & OFP_TRAFFIC_CLASS))) {
+        snprintf(text, text_size, "a traffic class is between 0 and 255");
+        return -EINVAL;
+    }
     if (!(domain->info.caps & OFP_CAP_RMA_EVENT) && needs_remote_events(attr)) {
         snprintf(text, text_size, "peers read and write here without a trace, for events and counters alike");
         return -EOPNOTSUPP;
     }
     return 0;
+}
+
+static int check_traffic_class(const struct ofpi_endpoint *endpoint, char *text, size_t text_size)
+{
+    const struct ofp_endpoint *base = &endpoint->base;
+
+    if (!base->traffic_class || base->ops->marks_packets)
+        return 0;
+    snprintf(text, text_size,
+             "endpoints of %s cannot choose the traffic class of packets; those of tcp, verbs and link can",
+             endpoint->info.provider);
+    return -EOPNOTSUPP;
 }
 
 /*
@@ -171,8 +190,10 @@ static int open_endpoint_parts(struct ofpi_endpoint *endpoint, const struct ofp_
                                const struct ofpi_service *service, char *text, size_t text_size)
 {
     const struct ofp_endpoint_ops *ops = endpoint->base.ops;
-    int error = open_receive_context(endpoint, attr);
+    int error = check_traffic_class(endpoint, text, text_size);
 
+    if (!error)
+        error = open_receive_context(endpoint, attr);
     if (!error)
         /* Before the provider's open, which may already deliver messages. */
         error = ofpi_hooks_open(endpoint, text, text_size);
@@ -305,6 +326,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     ofpi_peers_close(endpoint);
     if (endpoint->receive_context)
         ofpi_receive_context_drain(endpoint->receive_context, handle, ECANCELED);
+    ofpi_groups_leave_endpoint(endpoint);
     endpoint->tx_cq->uses--;
     endpoint->rx_cq->uses--;
     if (endpoint->av)
@@ -418,6 +440,8 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     statistics->registrations = domain->base.registrations;
     statistics->registrations_reused = domain->base.registrations_reused;
     statistics->registrations_dropped = domain->base.registrations_dropped;
+    statistics->packet_buffers = domain->base.packet_buffers;
+    statistics->packet_buffers_reclaimed = domain->base.packet_buffers_reclaimed;
     ofpi_domain_leave(domain);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collective/group_close.h"
 #include "object/domain.h"
 #include "object/endpoint.h"
 #include "ofipy/ofp.h"
@@ -40,8 +41,9 @@ int ofp_endpoint_linger(struct ofp_endpoint *handle, uint32_t refuse)
     }
     ofpi_unsent_count_pending(endpoint, true, &waiting);
     ofpi_works_count_due(endpoint, &waiting);
+    result = waiting.count != 0 || ofpi_groups_are_needed(endpoint);
     ofpi_domain_leave(endpoint->domain);
-    return waiting.count != 0;
+    return result;
 }
 
 int ofp_endpoint_drain(struct ofp_endpoint *handle)

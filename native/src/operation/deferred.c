@@ -257,7 +257,8 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
 {
     struct ofp_operation *op = &work->operation;
     bool inject = op->flags & OFP_INJECT && !ofpi_operation_is_receive(op);
-    size_t segments = inject ? 0 : op->segment_count * sizeof(struct ofp_segment);
+    bool laid_out = op->segment_count == OFP_LAYOUT;
+    size_t segments = inject || laid_out ? 0 : op->segment_count * sizeof(struct ofp_segment);
     size_t remote = op->remote_segment_count * sizeof(struct ofp_remote_segment);
     size_t payload = inject ? resolved->transfer.length : 0;
     char *copy;
@@ -286,7 +287,7 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
     op->region = OFP_REGION_PROCESS;
     op->offset = (uint64_t)(uintptr_t)(copy + segments + remote);
     op->length = payload;
-    ofp_iov_gather(copy + segments + remote, resolved->iov, resolved->transfer.iov_count, 0, payload);
+    ofp_iov_gather(copy + segments + remote, resolved->transfer.iov, resolved->transfer.iov_count, 0, payload);
     return 0;
 }
 

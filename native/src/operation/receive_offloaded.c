@@ -14,6 +14,7 @@
 #include "object/operation.h"
 #include "object/peer.h"
 #include "peer/bounce.h"
+#include "peer/packed.h"
 #include "peer/pending.h"
 
 /* A bounce buffer keeps this many bytes resident. Further pages that a message touched are returned to the system. */
@@ -87,6 +88,8 @@ int ofpi_offloaded_post(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, c
         return post_bounced_receive(endpoint, peer, transfer->op, endpoint->base.bounce_size);
     if ((transfer->op->flags & (OFP_CLAIM | OFP_PEEK)) == OFP_CLAIM)
         return -ENOENT;
+    if (__builtin_expect(transfer->iov_count == OFP_LAYOUT, 0))
+        return ofpi_packed_receive_post(endpoint, peer, transfer);
     return endpoint->base.ops->post(&endpoint->base, peer, transfer);
 }
 
@@ -209,6 +212,11 @@ void ofpi_offloaded_post_again(struct ofpi_pending *receive)
     transfer.op = &op;
     if (op.flags & OFPI_HELD)
         op.flags = (op.flags & ~OFPI_HELD) | OFP_HOLD | OFP_CLAIM;
+    if (op.flags & OFPI_PACKED) {
+        op.flags &= ~OFPI_PACKED;
+        transfer.iov = (const struct iovec *)(const void *)transfer.packed;
+        transfer.iov_count = OFP_LAYOUT;
+    }
     result = ofpi_offloaded_post(endpoint, receive->base.peer, &transfer);
     if (result < 0)
         ofpi_transfer_complete(&receive->base, -result, 0);
@@ -283,6 +291,8 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
     if (op->flags & OFP_MULTI_RECV && !end.more)
         completion.flags |= OFP_COMPLETED_MULTI_RECV;
     flags = op->flags;
+    if (__builtin_expect(flags & OFPI_PACKED, 0))
+        ofpi_packed_scatter(&base->transfer, end.error);
     /* Free the receive first: an owner that has abandoned it returns the message, which must not match this receive. */
     if (!end.more)
         ofpi_pending_free(pending);

@@ -9,6 +9,7 @@
 #include "object/operation.h"
 #include "object/owner.h"
 #include "object/region.h"
+#include "ofipy/layout.h"
 #include "ofipy/ofp.h"
 
 int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
@@ -38,6 +39,24 @@ int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t r
     return 0;
 }
 
+/* The pieces of a layout are memory of the process: rights and keys belong to regions. */
+static __attribute__((noinline)) int resolve_layout(const struct ofp_operation *op, struct ofpi_resolved *resolved)
+{
+    const struct ofp_layout *layout = (const struct ofp_layout *)(uintptr_t)op->segments;
+    int result;
+
+    if (!layout || (layout->part_count && !layout->parts) || (layout->dimension_count && !layout->dimensions))
+        return -EFAULT;
+    result = ofp_layout_check(layout);
+    if (result)
+        return result;
+    resolved->transfer.iov = (const struct iovec *)(const void *)layout;
+    resolved->regions[0] = NULL;
+    resolved->transfer.iov_count = OFP_LAYOUT;
+    resolved->transfer.length = layout->length;
+    return 0;
+}
+
 static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, struct ofpi_resolved *resolved)
 {
     const struct ofp_segment *segments = (const struct ofp_segment *)(uintptr_t)op->segments;
@@ -46,6 +65,8 @@ static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operati
 
     if (!segments)
         return -EFAULT;
+    if (op->segment_count == OFP_LAYOUT)
+        return resolve_layout(op, resolved);
     if (op->segment_count > OFP_SEGMENT_LIMIT || op->segment_count > endpoint->info.segment_limit)
         return -E2BIG;
     for (uint32_t i = 0; i < op->segment_count; i++) {
@@ -130,14 +151,29 @@ static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_opera
     return result;
 }
 
+/* Whether the endpoint has what flags of the operation ask for: multi-receive buffers, fences, incarnations. */
+static bool has_flagged_capabilities(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    if (op->flags & OFP_MULTI_RECV && !(endpoint->info.caps & OFP_CAP_MULTI_RECV))
+        return false;
+    if (op->flags & OFP_FENCE && !(endpoint->info.caps & OFP_CAP_FENCE))
+        return false;
+    return !(op->flags & OFP_BOUND) || ofpi_endpoint_has_incarnations(endpoint);
+}
+
 static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     uint64_t mode = op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD);
 
-    if (op->flags & OFP_MULTI_RECV) {
-        if (!(endpoint->info.caps & OFP_CAP_MULTI_RECV))
+    if (op->segment_count == OFP_LAYOUT && mode)
+        return -EINVAL;
+    if (op->flags & (OFP_MULTI_RECV | OFP_BOUND)) {
+        if (op->flags & OFP_BOUND && op->peer == OFP_PEER_ANY)
+            return -EINVAL;
+        if (!has_flagged_capabilities(endpoint, op))
             return -EOPNOTSUPP;
-        return mode || op->segment_count > 1 ? -EINVAL : 0;
+        if (op->flags & OFP_MULTI_RECV)
+            return mode || op->segment_count > 1 ? -EINVAL : 0;
     }
     switch (mode) {
     case 0:
@@ -180,7 +216,7 @@ static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_ope
         return check_receive(endpoint, op);
     if (__builtin_expect(ofpi_endpoint_is_receive_only(endpoint), 0))
         return -EOPNOTSUPP;
-    if (op->flags & OFP_FENCE && !(endpoint->info.caps & OFP_CAP_FENCE))
+    if (op->flags & (OFP_FENCE | OFP_BOUND) && !has_flagged_capabilities(endpoint, op))
         return -EOPNOTSUPP;
     if (row->traits & OFP_ATOMIC_KIND && (!ofpi_atomic_is_valid(op->op, op->atomic_op, op->datatype) ||
                                           (op->flags & OFP_DEVICE_ATOMIC && !is_of_device(endpoint, op))))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "peer/departure.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/reason.h"
@@ -14,6 +15,8 @@ struct ofpi_end ofpi_departure_end_build(const struct ofpi_peer *peer)
     bool left = ofpi_departure_of_peer(peer) == OFPI_LEFT;
     char text[OFP_TEXT_MAX];
 
+    if (!ofpi_departure_of_peer(peer) && peer->incompatible)
+        return (struct ofpi_end){.error = EPROTONOSUPPORT, .reason = peer->incompatible};
     if (!ofpi_departure_of_peer(peer))
         return (struct ofpi_end){.error = OFP_EPEERLOST};
     snprintf(text, sizeof(text), left ? "rank %u has left the job" : "rank %u of the job has died", peer->member->rank);

@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/address_vector.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "completion/request_finish.h"
 #include "completion/request_slots.h"
 #include "object/domain.h"
+#include "object/vector.h"
 #include "ofipy/ofp.h"
 #include "ofipy/request.h"
 #include "peer/departure.h"
@@ -218,6 +220,27 @@ int ofp_peer_is_up(struct ofp_endpoint *handle, uint32_t index)
     if (endpoint->av) {
         peer = ofpi_peer_find_at(endpoint, index);
         result = peer && peer->base.state == OFP_PEER_UP;
+    }
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+int64_t ofp_peer_incarnation(struct ofp_endpoint *handle, uint32_t index)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    const struct ofpi_peer *peer;
+    int64_t result = ofpi_endpoint_enter(endpoint);
+    size_t length;
+
+    if (result)
+        return result;
+    endpoint = endpoint->behind;
+    result = -EOPNOTSUPP;
+    if (ofpi_endpoint_has_incarnations(endpoint)) {
+        peer = ofpi_peer_find_at(endpoint, index);
+        result = peer && peer->base.state == OFP_PEER_UP ? peer->number : 0;
+        if (!peer && !ofpi_av_table_find_address(endpoint->av->table, index, &length))
+            result = -OFP_EADDRNOTAVAIL;
     }
     ofpi_domain_leave(endpoint->domain);
     return result;

@@ -52,14 +52,22 @@ static struct ofpi_peer *create_peer(struct ofpi_endpoint *endpoint, uint32_t in
     return peer;
 }
 
+/* The address lies behind the peer, unless another one was inserted. */
+static void free_peer_address(struct ofpi_peer *peer)
+{
+    if (peer->readdressed)
+        free((void *)(uintptr_t)peer->base.address);
+}
+
 static void free_peer(struct ofpi_peer *peer)
 {
     OFPI_CHECK(!peer || (ofp_list_empty(&peer->backlog) && ofp_list_empty(&peer->pendings)));
+    OFPI_CHECK(!peer || !peer->flushes);
     if (peer && peer->base.endpoint->ops->peer_close)
         peer->base.endpoint->ops->peer_close(&peer->base);
     if (peer) {
         free(peer->member);
-        free(peer->readdressed);
+        free_peer_address(peer);
     }
     free(peer);
 }
@@ -74,10 +82,10 @@ static void replace_peer_address(struct ofpi_peer *peer, const void *address, si
     copy = malloc(length);
     if (!copy)
         return;
+    free_peer_address(peer);
     peer->base.address = memcpy(copy, address, length);
     peer->base.address_length = length;
-    free(peer->readdressed);
-    peer->readdressed = copy;
+    peer->readdressed = true;
     peer->base.endpoint->ops->peer_readdressed(&peer->base);
 }
 
@@ -143,6 +151,7 @@ static __attribute__((noinline)) struct ofpi_peer *create_indexed_peer(struct of
         peer->base.index = index;
         /* The application expects a process at an address that it inserted. */
         peer->gone = false;
+        peer->incompatible = 0;
         replace_peer_address(peer, address, length);
     } else {
         peer = create_peer(endpoint, index, address, length);

@@ -52,6 +52,12 @@ static bool flush_backlog_head(struct ofpi_peer *peer)
     if (__builtin_expect(head->operation.flags & OFPI_DELAYED, 0) && defer_delayed_head(peer, &head->operation))
         return false;
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, &head->transfer);
+    if (__builtin_expect(result == -E2BIG, 0) && head->transfer.iov_count == OFP_LAYOUT) {
+        result = ofpi_pending_pack((struct ofpi_pending *)head);
+        /* The next try posts it. */
+        if (!result)
+            return true;
+    }
     /* The operation stays the head, so the order towards the peer is preserved. */
     if (result == -EAGAIN)
         return false;
@@ -61,11 +67,23 @@ static bool flush_backlog_head(struct ofpi_peer *peer)
     return true;
 }
 
+/* Whether the operation is bound to another incarnation than the present one. */
+static bool is_of_other_incarnation(const struct ofpi_peer *peer, const struct ofp_operation *op)
+{
+    return op->flags & OFP_BOUND && !ofpi_peer_is_in(peer, op->reserved);
+}
+
 static __attribute__((noinline)) int defer_transfer(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
-    /* Append before connecting: if that fails within the call, the loss also ends this operation. */
-    int result = ofpi_backlog_append(peer, transfer);
+    int result;
 
+    /* The operation ends as those did that were posted before the loss, and connects nothing. */
+    if (is_of_other_incarnation(peer, transfer->op)) {
+        ofpi_transfer_report(ofpi_endpoint_of_peer(&peer->base), transfer, OFP_EPEERLOST, 0);
+        return 0;
+    }
+    /* Append before connecting: if that fails within the call, the loss also ends this operation. */
+    result = ofpi_backlog_append(peer, transfer);
     if (result)
         return result;
     if (peer->base.state == OFP_PEER_UP)
@@ -80,14 +98,30 @@ static __attribute__((noinline)) int defer_transfer(struct ofpi_peer *peer, cons
 
 /*
  * Whether the operation must enter the backlog even if the transport has space: to wait there, or to have its payload
- * copied.
+ * copied; or whether it ends instead.
  */
 static bool needs_backlog(const struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
     /* The caller may reuse the payload when the post returns, and the transport copies at most its inject_size. */
     if (transfer->op->flags & OFP_INJECT && transfer->length > peer->base.endpoint->info->inject_size)
         return true;
-    return transfer->op->flags & OFPI_DELAYED || ofpi_backlog_is_behind_fence(peer, transfer->op);
+    return transfer->op->flags & OFPI_DELAYED || is_of_other_incarnation(peer, transfer->op) ||
+           ofpi_backlog_is_behind_fence(peer, transfer->op);
+}
+
+/* A transport that cannot move the layout gets it packed, from the backlog. */
+static __attribute__((noinline)) int post_layout(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(&peer->base);
+    int result = -E2BIG;
+
+    if (endpoint->base.ops->moves_layouts)
+        result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
+    if (result == OFP_POST_DONE) {
+        ofpi_transfer_report(endpoint, transfer, 0, 0);
+        return 0;
+    }
+    return result == -EAGAIN || result == -E2BIG ? defer_transfer(peer, transfer) : result;
 }
 
 int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
@@ -101,9 +135,11 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
     /* Append behind a backlog that is not empty, or messages would overtake each other. */
     if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))
         return defer_transfer(peer, transfer);
-    if (__builtin_expect(transfer->op->flags & (OFP_INJECT | OFP_FENCE | OFPI_DELAYED), 0) &&
+    if (__builtin_expect(transfer->op->flags & (OFP_INJECT | OFP_FENCE | OFPI_DELAYED | OFP_BOUND), 0) &&
         needs_backlog(peer, transfer))
         return defer_transfer(peer, transfer);
+    if (__builtin_expect(transfer->iov_count == OFP_LAYOUT, 0))
+        return post_layout(peer, transfer);
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
     if (result == OFP_POST_DONE) {
         ofpi_transfer_report(endpoint, transfer, 0, 0);

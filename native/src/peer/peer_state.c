@@ -23,6 +23,7 @@
 #include "peer/backlog.h"
 #include "peer/peer_find.h"
 #include "peer/departure.h"
+#include "peer/peer_flush.h"
 #include "peer/pending.h"
 #include "progress/progress.h"
 #include "progress/wait.h"
@@ -128,6 +129,14 @@ void ofpi_peer_mark_unused(struct ofp_peer *base)
     base->incarnation = 0;
 }
 
+/* Numbers are the endpoint's, not the peer's: a number that a program has stored never fits another peer. */
+static uint32_t count_incarnation(struct ofpi_endpoint *endpoint)
+{
+    if (++endpoint->last_incarnation == 0)
+        endpoint->last_incarnation = 1;
+    return endpoint->last_incarnation;
+}
+
 void ofpi_peer_established(struct ofp_peer *base)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
@@ -135,21 +144,26 @@ void ofpi_peer_established(struct ofp_peer *base)
     if (!set_peer_state(peer, OFP_PEER_UP, 0))
         return;
     /* The peer is a new incarnation, whichever side connected. */
+    peer->number = count_incarnation(ofpi_endpoint_of_peer(base));
     peer->gone = peer->expected = false;
+    peer->incompatible = 0;
     end_connect_attempts(peer, 0, 0);
     ofpi_endpoint_of_peer(base)->statistics.peers_up++;
     if (ofpi_endpoint_of_peer(base)->connection)
         ofpi_endpoint_of_peer(base)->domain->upper->connection_up(ofpi_endpoint_of_peer(base));
     else if (ofpi_endpoint_of_peer(base)->eq)
-        ofpi_eq_report_peer(ofpi_endpoint_of_peer(base)->eq, base, OFP_EVENT_PEER_UP, 0, 0);
+        ofpi_eq_report_peer(ofpi_endpoint_of_peer(base)->eq, base, OFP_EVENT_PEER_UP, peer->number, 0, 0);
     /* The next round of progress posts the backlog: a provider's callback must not. */
     ofpi_backlog_schedule(peer);
 }
 
 static void fail_operations(struct ofp_list *list, int error, int provider_error)
 {
-    while (!ofp_list_empty(list))
-        ofpi_transfer_complete(OFP_CONTAINER_OF(list->next, struct ofp_pending, node), error, provider_error);
+    while (!ofp_list_empty(list)) {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(list->next, struct ofp_pending, node);
+
+        ofpi_transfer_complete(pending, ofpi_loss_error_choose(pending->operation.flags, error), provider_error);
+    }
 }
 
 /* Receives stay posted: the loss of a connection does not mean that the peer's process has ended. */
@@ -161,7 +175,7 @@ static void fail_sends(struct ofp_list *list, int error, int provider_error)
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
         if (!ofpi_operation_is_receive(&pending->operation))
-            ofpi_transfer_complete(pending, error, provider_error);
+            ofpi_transfer_complete(pending, ofpi_loss_error_choose(pending->operation.flags, error), provider_error);
     }
 }
 
@@ -195,6 +209,15 @@ static void end_directed_receives(struct ofpi_endpoint *endpoint, struct ofpi_pe
     if (endpoint->receive_context && (peer->named || endpoint->shared) && peer->base.index != OFP_PEER_UNKNOWN)
         ofpi_receive_context_end_directed(endpoint->receive_context, peer->base.index, end.error, end.reason);
     peer->named = false;
+}
+
+/* Receives that are bound to the incarnation which ends, while others that name the peer may stay. */
+static void end_bound_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, int error, int reason)
+{
+    if (peer->bound)
+        ofpi_receive_context_end_bound(endpoint->receive_context, peer->base.index,
+                                       ofpi_loss_error_choose(OFP_BOUND, error), reason);
+    peer->bound = false;
 }
 
 /* While the peer is CONNECTING this is unknown. */
@@ -264,7 +287,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     } else {
         /* No event: this side ended the connection. */
         if (endpoint->eq && error != ECANCELED)
-            ofpi_eq_report_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
+            ofpi_eq_report_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, was_up ? peer->number : 0, error, why);
         ofpi_log_write(was_up || peer->warned || ofpi_departure_of_peer(peer) ? OFP_LOG_INFO : OFP_LOG_WARNING,
                        base->endpoint->info->provider, "endpoint %u lost peer %u: %s", base->endpoint->id, base->index,
                        text ? text : ofp_strerror(error));
@@ -275,16 +298,17 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     peer->fenced = false;
     ofpi_timers_stop(&endpoint->domain->timers, &peer->delay);
     end_connect_attempts(peer, error, why);
+    ofpi_peer_flushes_fail(peer, error, why);
     /* Operations of the transport were posted before those in the backlog, so they end first. */
     fail_sends(&peer->pendings, error, why);
     fail_operations(&peer->backlog, error, why);
     if (endpoint->receive_context)
-        ofpi_receive_context_peer_lost(endpoint->receive_context, peer, OFPI_EVERY_LANE, error);
-    /*
-     * A peer that was gone before, and that the new attempt did not find, is still gone. Receives posted during the
-     * attempt end too.
-     */
-    peer->gone = process_gone || (peer->gone && error != ECANCELED);
+        ofpi_receive_context_peer_lost(endpoint->receive_context, peer, error);
+    end_bound_receives(endpoint, peer, error, why);
+    if (process_gone || error == EPROTONOSUPPORT)
+        peer->incompatible = process_gone ? 0 : why;
+    /* A peer that was gone before, and that the new attempt did not find, is still gone. So receives posted since end. */
+    peer->gone = process_gone || error == EPROTONOSUPPORT || (peer->gone && error != ECANCELED);
     if (peer->gone)
         schedule_end_of_receives(endpoint, peer);
     if (endpoint->connection)
@@ -325,6 +349,7 @@ void ofpi_peer_departure_handle(struct ofpi_peer *peer, enum ofpi_departure depa
 
 static void end_peer(struct ofpi_peer *peer, int error)
 {
+    ofpi_peer_flushes_fail(peer, error, 0);
     if (peer->base.state == OFP_PEER_UP || peer->base.state == OFP_PEER_CONNECTING)
         ofpi_peer_lost(&peer->base, error, true, "closed here");
     stop_ending_timer(peer);
@@ -341,6 +366,7 @@ void ofpi_peer_mark_expected(struct ofpi_endpoint *endpoint, uint32_t index)
     if (!peer)
         return;
     peer->gone = false;
+    peer->incompatible = 0;
     peer->expected = peer->base.state != OFP_PEER_UP;
 }
 

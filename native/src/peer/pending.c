@@ -18,6 +18,8 @@
 #include "ofipy/ofp.h"
 #include "peer/backlog.h"
 #include "peer/bounce.h"
+#include "peer/packed.h"
+#include "peer/peer_flush.h"
 #include "peer/unsent.h"
 
 /*
@@ -56,6 +58,21 @@ static int allocate_segment_copies(struct ofpi_pending *pending, uint32_t count,
         return 0;
     pending->many = malloc(size);
     return pending->many ? 0 : -ENOMEM;
+}
+
+/* The layout is the caller's, as its memory is. A packed one that a transport retains passes its buffer to the pending. */
+static void store_layout(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+{
+    pending->region_inline = NULL;
+    pending->base.transfer.regions = &pending->region_inline;
+    pending->base.transfer.iov = transfer->iov;
+    pending->base.transfer.iov_count = transfer->iov_count;
+    if (!(transfer->op->flags & OFPI_PACKED))
+        return;
+    pending->inject_copy = transfer->iov[0].iov_base;
+    pending->iov_inline = transfer->iov[0];
+    pending->base.transfer.iov = &pending->iov_inline;
+    pending->base.transfer.packed = transfer->packed;
 }
 
 static void store_local_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
@@ -104,16 +121,37 @@ static void store_remote_segments(struct ofpi_pending *pending, const struct ofp
 static int store_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
 {
     bool remote = ofpi_operation_is_remote(transfer->op), inject = transfer->op->flags & OFP_INJECT;
-    uint32_t local_count = inject ? 1 : transfer->iov_count;
+    bool laid_out = transfer->iov_count == OFP_LAYOUT || transfer->op->flags & OFPI_PACKED;
+    uint32_t local_count = inject || laid_out ? 1 : transfer->iov_count;
     int result = allocate_segment_copies(pending, local_count, remote ? transfer->remote_count : 0);
 
     if (!result && inject)
         result = copy_inject(pending, transfer);
+    else if (!result && __builtin_expect(laid_out, 0))
+        store_layout(pending, transfer);
     else if (!result)
         store_local_segments(pending, transfer);
     if (!result && remote)
         store_remote_segments(pending, transfer, local_count);
     return result;
+}
+
+int ofpi_pending_pack(struct ofpi_pending *pending)
+{
+    struct ofp_transfer *transfer = &pending->base.transfer;
+    char *buffer = ofpi_packed_allocate(transfer);
+
+    OFPI_CHECK(!pending->posted && !pending->inject_copy);
+    if (!buffer)
+        return -ENOMEM;
+    pending->inject_copy = buffer;
+    pending->iov_inline = (struct iovec){buffer, transfer->length};
+    transfer->packed = ofp_layout_of_iov(transfer->iov);
+    transfer->iov = &pending->iov_inline;
+    transfer->iov_count = 1;
+    pending->base.operation.flags |= OFPI_PACKED;
+    pending->endpoint->statistics.packed++;
+    return 0;
 }
 
 static struct ofpi_pending *create_pending(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
@@ -131,6 +169,9 @@ static struct ofpi_pending *create_pending(struct ofpi_endpoint *endpoint, const
     pending->base.transfer.op = &pending->base.operation;
     pending->base.transfer.length = transfer->length;
     result = store_segments(pending, transfer);
+    if (!result && __builtin_expect(pending->base.transfer.iov_count == OFP_LAYOUT, 0) &&
+        !endpoint->base.ops->moves_layouts)
+        result = ofpi_pending_pack(pending);
     /* Allocate before retaining regions, so that a failure has none to release. */
     if (result) {
         free(pending->many);
@@ -219,11 +260,13 @@ void ofpi_pending_free(struct ofpi_pending *pending)
 {
     struct ofpi_endpoint *endpoint = pending->endpoint;
     struct ofpi_peer *peer = pending->peer;
+    struct ofpi_flush_part *flush = pending->flushed ? pending->flush : NULL;
 
     OFPI_CHECK(ofp_list_linked(&pending->base.node) && ofpi_pool_find(&endpoint->domain->pendings, pending->base.id));
     OFPI_CHECK(pending->posted || endpoint->backlog_count);
-    for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
-        ofpi_region_release(pending->base.transfer.regions[i]);
+    if (__builtin_expect(pending->base.transfer.iov_count != OFP_LAYOUT, 1))
+        for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
+            ofpi_region_release(pending->base.transfer.regions[i]);
     if (__builtin_expect(pending->base.operation.flags & OFPI_HELD, 0))
         ofpi_bounce_free(endpoint, pending->base.transfer.iov->iov_base, pending->base.transfer.length);
     if (ofpi_operation_is_atomic(&pending->base.operation)) {
@@ -246,6 +289,8 @@ void ofpi_pending_free(struct ofpi_pending *pending)
         }
     }
     ofpi_pool_free(&endpoint->domain->pendings, pending->base.id);
+    if (__builtin_expect(flush != NULL, 0))
+        ofpi_flush_operation_ended(flush);
 }
 
 /* `completed`: flags of its completion. Receives are counted where they complete. */
@@ -263,8 +308,8 @@ static void count_operation(struct ofp_endpoint_statistics *statistics, uint32_t
     }
 }
 
-void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
-                          int provider_error)
+static void report_transfer(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                            int provider_error)
 {
     const struct ofp_operation *op = transfer->op;
     const struct ofp_operation_row *row = ofpi_row_of_operation(op);
@@ -286,6 +331,23 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
         count_operation(&endpoint->statistics, row->completed, transfer->length);
     }
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
+}
+
+/* A function of its own: the report of any other transfer keeps nothing in memory for the call. */
+static __attribute__((noinline)) void report_packed(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer,
+                                                    int error, int provider_error)
+{
+    ofpi_packed_scatter(transfer, error);
+    report_transfer(endpoint, transfer, error, provider_error);
+}
+
+void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                          int provider_error)
+{
+    if (__builtin_expect(transfer->op->flags & OFPI_PACKED, 0))
+        report_packed(endpoint, transfer, error, provider_error);
+    else
+        report_transfer(endpoint, transfer, error, provider_error);
 }
 
 /* Report the release of a multi-receive buffer without a message. */
@@ -312,11 +374,24 @@ void ofpi_transfer_end(struct ofpi_endpoint *endpoint, const struct ofp_transfer
         ofpi_transfer_report(endpoint, transfer, error, provider_error);
 }
 
+/* The confirmation of a flush is the core's own: it has no completion, and is not counted. */
+static __attribute__((noinline)) void complete_confirmation(struct ofpi_pending *pending, int error, int provider_error)
+{
+    struct ofpi_flush_part *flush = pending->flush;
+
+    ofpi_pending_free(pending);
+    ofpi_flush_confirmed(flush, error, provider_error);
+}
+
 void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_error)
 {
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
 
     OFPI_CHECK(ofpi_domain_is_held(pending->endpoint->domain) && error >= 0);
+    if (__builtin_expect(pending->confirms, 0)) {
+        complete_confirmation(pending, error, provider_error);
+        return;
+    }
     if (__builtin_expect(error != 0, 0)) {
         /*
          * The core cancelled this receive, not its owner: it is posted again and matches the message that was returned.

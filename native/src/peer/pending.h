@@ -5,6 +5,8 @@
 
 #include "object/peer.h"
 
+struct ofpi_flush_part;
+
 /*
  * An operation retained beyond its post. The provider's view is first; the copies that it points to follow. With more
  * than one segment, `many` contains the local segments, their regions and the remote segments.
@@ -19,12 +21,17 @@ struct ofpi_pending {
     struct ofpi_peer *peer; /* NULL: a receive from any source, or not posted and not in a backlog */
     bool posted;            /* the provider has it; otherwise it waits in the backlog */
     bool recalled;          /* a receive: the core asked the provider to cancel it, to post it again */
-    uint64_t sequence;      /* a receive: its place among those of the endpoint */
+    bool flushed;           /* a remote operation: `flush` waits for its end */
+    bool confirms;          /* it is the confirmation of `flush`, an operation of the core's own */
+    union {
+        uint64_t sequence;             /* a receive: its place among those of the endpoint */
+        struct ofpi_flush_part *flush; /* `flushed` or `confirms` */
+    };
     struct iovec iov_inline;
     struct ofp_region *region_inline;
     struct ofp_remote_segment remote_inline;
     void *many;
-    void *inject_copy; /* OFP_INJECT in the backlog: the payload, owned */
+    void *inject_copy; /* owned: the payload of an OFP_INJECT in the backlog, or the packed form of a layout */
 };
 
 struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
@@ -32,6 +39,8 @@ struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *endpoint, struct o
 struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id);
 /* Store an operation until its peer is up and the transport has space. */
 int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
+/* Pack the layout of an operation that waits in the backlog. 0 or -ENOMEM; then nothing has changed. */
+int ofpi_pending_pack(struct ofpi_pending *pending);
 void ofpi_transfer_complete(struct ofp_pending *pending, int error, int provider_error);
 /* Free the object without reporting anything. */
 void ofpi_pending_free(struct ofpi_pending *pending);

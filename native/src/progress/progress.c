@@ -73,6 +73,8 @@ int ofpi_domain_progress(struct ofpi_domain *domain, bool kernel)
     domain->in_progress = false;
     if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
         events += domain->upper->start_due(domain);
+    if (__builtin_expect(!ofp_list_empty(&domain->due_turns), 0))
+        events += domain->upper->run_turns(domain);
     return events;
 }
 
@@ -98,7 +100,8 @@ static uint64_t find_next_deadline(const struct ofpi_domain *domain)
 {
     uint64_t deadline = ofpi_timers_find_deadline(&domain->timers);
 
-    if (!ofp_list_empty(&domain->due) && ofpi_clock_read() + BACKLOG_PAUSE < deadline)
+    if ((!ofp_list_empty(&domain->due) || !ofp_list_empty(&domain->due_turns)) &&
+        ofpi_clock_read() + BACKLOG_PAUSE < deadline)
         deadline = ofpi_clock_read() + BACKLOG_PAUSE;
     for (const struct ofp_list *node = domain->endpoints.next; node != &domain->endpoints; node = node->next) {
         if (!ofp_list_empty(&OFP_CONTAINER_OF(node, const struct ofpi_endpoint, node)->backlogged)) {

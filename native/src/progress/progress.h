@@ -25,6 +25,8 @@ static inline void ofpi_domain_leave(struct ofpi_domain *domain)
     OFPI_CHECK(ofpi_domain_is_held(domain));
     if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
         domain->upper->start_due(domain);
+    if (__builtin_expect(!ofp_list_empty(&domain->due_turns), 0))
+        domain->upper->run_turns(domain);
     if (__builtin_expect(!ofp_list_empty(&domain->to_flush), 0))
         ofpi_domain_flush(domain);
     if (__builtin_expect(!domain->endpoints_armed && ofpi_domain_has_sleepers(domain), 0))

@@ -130,12 +130,14 @@ static int check_provider(const struct ofp_provider *provider, char *text, size_
     const char *wrong;
 
     if (!provider) {
-        snprintf(text, text_size, "the provider cannot work with core ABI %d", OFP_PROVIDER_ABI);
+        snprintf(text, text_size,
+                 "it was built for another ABI of providers than this ofipy has, %d.%d; build it again",
+                 OFP_PROVIDER_ABI, OFP_PROVIDER_ABI_MINOR);
         return -ENOTSUP;
     }
     if (provider->abi != OFP_PROVIDER_ABI) {
-        snprintf(text, text_size, "provider %s was built for ABI %u, this core has %d: build it again", provider->name,
-                 provider->abi, OFP_PROVIDER_ABI);
+        snprintf(text, text_size, "it was built for ABI %u of providers, and this ofipy has %d.%d; build it again",
+                 provider->abi, OFP_PROVIDER_ABI, OFP_PROVIDER_ABI_MINOR);
         return -ENOTSUP;
     }
     if (!provider->name || !provider->description || !provider->getinfo || !provider->resolve ||
@@ -325,4 +327,9 @@ const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_
     const char *own = provider->error_text ? provider->error_text(provider_error) : NULL;
 
     return own ? own : ofpi_refusal_describe(provider_error);
+}
+
+bool ofpi_info_can_encrypt(const struct ofp_info *info)
+{
+    return info->encryption != OFP_ENCRYPTION_NONE || strcmp(ofpi_param_get_string("ENCRYPTION"), "required") != 0;
 }

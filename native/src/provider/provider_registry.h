@@ -11,4 +11,7 @@ int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **p
 /* A registered provider by its name, which need not be zero-terminated; NULL: none. */
 const struct ofp_provider *ofpi_provider_find(const char *name, size_t length);
 
+/* Whether endpoints of the info encrypt as OFIPY_ENCRYPTION says. If not, they must not open. */
+bool ofpi_info_can_encrypt(const struct ofp_info *info);
+
 #endif

@@ -61,7 +61,8 @@ static int start_prepared(struct ofp_request *request, uint32_t how, int64_t tim
     request->runs++;
     /* Set the state before the post, which may complete the request. */
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
-    result = ofpi_request_post(request->endpoint, request->prepared, how, timeout);
+    result = request->kept ? request->kept->start(request->kept)
+                           : ofpi_request_post(request->endpoint, request->prepared, how, timeout);
     if (result)
         ofp_store_relaxed(&request->state, before);
     return result;

@@ -14,6 +14,7 @@
 #include "operation/post.h"
 #include "operation/receive_offloaded.h"
 #include "peer/peer_connect.h"
+#include "peer/peer_flush.h"
 #include "peer/peer_post.h"
 #include "progress/flush.h"
 #include "progress/progress.h"
@@ -36,8 +37,15 @@ static int cancel_operation(struct ofp_request *request)
         return -ENOENT;
     if (request->many ? ofpi_request_many_is_over(request) : ofpi_request_is_finished(request))
         return -ENOENT;
+    /* The other members rely on it: only its group can be broken. */
+    if (request->kept)
+        return -ENOENT;
     if (request->awaited) {
         ofpi_reach_cancel(request);
+        return 0;
+    }
+    if (request->flushes) {
+        ofpi_flush_cancel(request);
         return 0;
     }
     if (endpoint->receive_context)
@@ -226,8 +234,8 @@ static int abandon_request(struct ofp_request *request, ofp_request_t handle, bo
 {
     if (return_message_if_any(request))
         return ofpi_handle_of_request(request) == handle;
-    /* A request of ofp_reach_request only waits for a peer, so it is always cancelled. */
-    if (take_back || request->many || request->awaited)
+    /* A request of ofp_reach_request or ofp_flush_request only waits for others, so it is always cancelled. */
+    if (take_back || request->many || request->awaited || request->flushes)
         cancel_operation(request);
     if (request->many)
         ofpi_request_many_release(request);

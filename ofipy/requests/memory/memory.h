@@ -95,6 +95,37 @@ PyObject *memory_frees_count(PyObject *module, PyObject *ignored);
  */
 bool memory_segment_fill(struct segment_finder *finder, PyObject *buffer, bool writable, struct ofp_segment *segment,
                          struct buffer_reference *reference);
+/* Fill in the layout of a numpy array of plain elements that has more pieces than a record has segments. False as above. */
+bool memory_layout_fill(PyObject *buffer, bool writable, struct ofp_operation *op, struct buffer_reference *reference);
+
+/* Fill in the memory of an operation: a segment, or a layout. False as above. */
+static inline bool memory_operation_fill(struct segment_finder *finder, PyObject *buffer, bool writable,
+                                         struct ofp_operation *op, struct buffer_reference *reference)
+{
+    struct ofp_segment segment;
+
+    if (!memory_segment_fill(finder, buffer, writable, &segment, reference))
+        return memory_layout_fill(buffer, writable, op, reference);
+    op->offset = segment.offset;
+    op->length = segment.length;
+    op->region = segment.region;
+    return true;
+}
+
+/* An array whose elements lie apart. The arrays have `rank` members. */
+struct strided_memory {
+    uint64_t address, length, element_size; /* bytes; length: of all elements, not 0 */
+    int rank;
+    const Py_ssize_t *shape, *strides;
+};
+/*
+ * A bytes object that holds the struct ofp_layout of the array at its beginning. NULL, with or without an exception: as many
+ * pieces fit a record's segments.
+ */
+PyObject *memory_layout_create(const struct strided_memory *memory);
+
+/* Bytes of an element of an array; 1 of other memory. */
+uint64_t memory_get_element_size(PyObject *buffer);
 
 /*
  * Convert an operand of an atomic, a numpy array or scalar, to a contiguous array, and get its enum ofp_datatype; a new

@@ -186,7 +186,47 @@ bool memory_segment_fill(struct segment_finder *finder, PyObject *buffer, bool w
     return filled;
 }
 
+/* Reference the array and its layout, and name the layout in the operation. */
+static bool fill_array_layout(PyArrayObject *array, bool writable, struct ofp_operation *op,
+                              struct buffer_reference *reference)
+{
+    struct strided_memory memory = {
+        .address = (uint64_t)(uintptr_t)PyArray_DATA(array),
+        .length = (uint64_t)PyArray_NBYTES(array),
+        .element_size = (uint64_t)PyArray_ITEMSIZE(array),
+        .rank = PyArray_NDIM(array),
+        .shape = PyArray_DIMS(array),
+        .strides = PyArray_STRIDES(array),
+    };
+    PyObject *layout;
+
+    if (!memory.length || PyArray_IS_C_CONTIGUOUS(array) || (writable && !PyArray_ISWRITEABLE(array)) ||
+        PyDataType_REFCHK(PyArray_DESCR(array)))
+        return false;
+    layout = memory_layout_create(&memory);
+    reference->owner = layout ? PyTuple_Pack(2, (PyObject *)array, layout) : NULL;
+    Py_XDECREF(layout);
+    if (!reference->owner)
+        return false;
+    op->segments = (uint64_t)(uintptr_t)PyBytes_AsString(layout);
+    op->segment_count = OFP_LAYOUT;
+    op->length = memory.length;
+    return true;
+}
+
+bool memory_layout_fill(PyObject *buffer, bool writable, struct ofp_operation *op, struct buffer_reference *reference)
+{
+    return PyArray_CheckExact(buffer) && fill_array_layout((PyArrayObject *)buffer, writable, op, reference);
+}
+
 /* ------------------------------------------------------------------------------------------------- operands of atomics */
+
+uint64_t memory_get_element_size(PyObject *buffer)
+{
+    npy_intp size = PyArray_CheckExact(buffer) ? PyArray_ITEMSIZE((PyArrayObject *)buffer) : 1;
+
+    return size > 0 ? (uint64_t)size : 1;
+}
 
 /* An enum ofp_datatype, or -1 if none describes the elements. */
 static int datatype_of_array(PyArrayObject *array)

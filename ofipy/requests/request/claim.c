@@ -27,6 +27,7 @@ int request_claim(struct request *request)
     }
     request->buffer.owner = payload;
     OFP_CHECK(request->kind == MESSAGE && !request->has_result);
+    request->incarnation = (uint32_t)completion->buffer_offset;
     /* GIL: set before the release, so that no second thread claims the message too. */
     request->is_claimed = 1;
     address = (uint64_t)(uintptr_t)PyByteArray_AsString(payload);

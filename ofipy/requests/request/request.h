@@ -34,6 +34,7 @@ extern struct request_python request_python;
 /* Which completions a request has, and what becomes of its operation when the request is deleted. */
 enum kind {
     PLAIN,    /* one completion */
+    VALUE,    /* one completion; wait() returns `fetched` as it is */
     MESSAGE,  /* a receive of unknown size: a message is set aside, then received into memory of its size */
     PREPARED, /* started repeatedly; one completion for each run */
     MANY,     /* a multi-receive buffer: one completion after the other, stored in `rows` */
@@ -48,17 +49,18 @@ enum kind {
  */
 struct request {
     PyObject_HEAD PyObject *weak_references;
-    PyObject *endpoint;             /* owned, as all objects here */
-    PyObject *orphans;              /* the struct orphan_owner of its poster; NULL: nothing was ever posted */
-    PyObject *waiters;              /* list of struct request_waiter, to be woken at the next event; NULL: none */
-    PyObject *watchers;             /* list of functions, to be called at the next event; NULL: none */
-    PyObject *fetched;              /* array of the old values of an atomic, which wait() returns; NULL: it has none */
-    PyObject *rows;                 /* MANY: list of bytes, completions that the program has not read yet */
+    PyObject *endpoint; /* owned, as all objects here */
+    PyObject *orphans;  /* the struct orphan_owner of its poster; NULL: nothing was ever posted */
+    PyObject *waiters;  /* list of struct request_waiter, to be woken at the next event; NULL: none */
+    PyObject *watchers; /* list of functions, to be called at the next event; NULL: none */
+    PyObject *fetched;  /* what wait() returns: array of the old values of an atomic; VALUE: anything; or NULL */
+    PyObject *rows;     /* MANY: list of bytes, completions that the program has not read yet */
     struct buffer_reference buffer; /* while the operation runs */
     ofp_request_t handle;           /* 0: it uses no slot of the core */
     struct ofp_completion completion;
     uint64_t buffer_length; /* bytes, of a receive */
     uint32_t peer;
+    uint32_t incarnation; /* MESSAGE: number of the sender's, of the message that was set aside; 0: unknown */
     uint16_t op;
     int waiter_count;
     char kind;       /* enum kind */

@@ -189,6 +189,7 @@ static PyMemberDef request_members[] = {
     FIELD("_handle", T_LONGLONG, handle, READONLY),
     FIELD("_op", T_USHORT, op, READONLY),
     FIELD("_peer", T_UINT, peer, READONLY),
+    FIELD("_incarnation", T_UINT, incarnation, READONLY),
     FIELD("_fetched", T_OBJECT, fetched, 0),
     FIELD("_over", T_BOOL, has_result, 0),
     FIELD("_awaiting", T_INT, waiter_count, 0),

@@ -128,6 +128,10 @@ PyObject *request_outcome_get(struct request *request)
         Py_INCREF(self);
         return self;
     }
+    if (!request->completion.error && request->kind == VALUE) {
+        Py_INCREF(request->fetched);
+        return request->fetched;
+    }
     if (!request->completion.error && request->fetched)
         return memory_result_get(request->fetched);
     return PyObject_CallMethod(self, "_result", NULL);

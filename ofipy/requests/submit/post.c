@@ -176,14 +176,12 @@ bool poster_arguments_convert(struct poster *poster, PyObject *peer, PyObject *t
 PyObject *poster_buffer_post(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op)
 {
     bool receives = op->op == OFP_TRECV || op->op == OFP_RECV;
-    struct ofp_segment segment;
     struct buffer_reference reference = {0};
 
-    if (!poster->pointer || !memory_segment_fill(&poster->finder, buffer, receives, &segment, &reference))
+    if (!poster->pointer || !memory_operation_fill(&poster->finder, buffer, receives, op, &reference)) {
+        PyErr_Clear();
         Py_RETURN_NONE;
-    op->offset = segment.offset;
-    op->length = segment.length;
-    op->region = segment.region;
+    }
     return poster_error_discard(
         poster_operation_post(poster, endpoint, request_python.Request, op, -1, PLAIN, &reference));
 }

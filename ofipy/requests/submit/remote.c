@@ -30,23 +30,19 @@ PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t
     struct poster *poster = (struct poster *)self;
     const struct ofp_remote_segment *remote = NULL;
     struct ofp_operation op = {0};
-    struct ofp_segment segment;
     struct buffer_reference reference = {0};
 
     if (count == 6) {
         op.op = (uint16_t)PyLong_AsLong(arguments[1]);
         remote = convert_remote(poster, arguments + 3, &op);
     }
-    if (!remote || !memory_segment_fill(&poster->finder, arguments[2], op.op == OFP_READ, &segment, &reference))
+    if (!remote || !memory_operation_fill(&poster->finder, arguments[2], op.op == OFP_READ, &op, &reference))
         return return_none_unless_raised();
     /* The general function raises the error. */
-    if (segment.length != remote->length) {
+    if (op.length != remote->length) {
         buffer_reference_release(&reference);
         Py_RETURN_NONE;
     }
-    op.offset = segment.offset;
-    op.length = segment.length;
-    op.region = segment.region;
     return poster_error_discard(
         poster_operation_post(poster, arguments[0], request_python.Request, &op, -1, PLAIN, &reference));
 }

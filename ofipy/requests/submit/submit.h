@@ -6,10 +6,11 @@
  *   send.c      tsend and send, the methods of every class that has a poster as `_poster`
  *   remote.c    operations on the memory of peers
  *   record.c    operations that Python has described in full, as a record
+ *   collective.c  collectives of a group; plain_collective.c: those with plain arguments
  *   start.c     starting prepared requests
  *   poster.c    the type of posters
  *
- * The plain methods (tsend, send, trecv, rma, atomic) know plain arguments: a buffer of a common kind, a peer of the right
+ * The plain methods (tsend, send, trecv, rma, atomic, plain_collective) know plain arguments: a buffer of a common kind, a peer of the right
  * vector or a number, and a tag that is a plain integer. For other arguments, and if the core refuses the operation, they
  * return None: nothing was started then, and the caller, a function in Python, does the work with all checks and raises the
  * errors.
@@ -76,6 +77,11 @@ extern const char poster_rma_post_doc[], poster_atomic_post_doc[];
 PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 PyObject *poster_atomic_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 
+extern const char poster_collective_start_doc[], poster_collective_start_plain_doc[];
+PyObject *poster_collective_start(PyObject *self, PyObject *arguments);
+extern const char poster_agreement_start_doc[];
+PyObject *poster_agreement_start(PyObject *self, PyObject *arguments);
+PyObject *poster_collective_start_plain(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 extern const char poster_record_start_doc[], poster_record_prepare_doc[], poster_handle_adopt_doc[],
     poster_peer_connect_doc[];
 PyObject *poster_record_start(PyObject *self, PyObject *arguments);

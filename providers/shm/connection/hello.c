@@ -28,18 +28,8 @@
 #include "link/process.h"
 #include "link/table.h"
 #include "memory/arena.h"
+#include "meet/versions.h"
 #include "memory/segment.h"
-
-static bool is_version_compatible(const struct shm_packet *packet)
-{
-    return packet->version >= SHM_OLDEST_VERSION && packet->oldest <= SHM_VERSION;
-}
-
-static void describe_versions(const struct shm_packet *packet, char *text, size_t text_size)
-{
-    snprintf(text, text_size, "it speaks version %u (oldest %u) of the shm protocol, we version %u (oldest %u)",
-             packet->version, packet->oldest, SHM_VERSION, SHM_OLDEST_VERSION);
-}
 
 static void reject_call(struct shm_meeting *meeting, enum shm_packet_type type, int error)
 {
@@ -182,6 +172,13 @@ static void handle_call(struct shm_meeting *meeting, struct shm_received *receiv
         accept_call(meeting, received, peer);
 }
 
+/* Whether an address can be that of a caller: of another endpoint of this user and host. */
+static bool is_address_of_caller(const struct shm_endpoint *endpoint, const struct shm_address *address)
+{
+    return shm_address_check(address, sizeof(*address)) == 0 && address->host == endpoint->address.host &&
+           address->uid == endpoint->address.uid && memcmp(address, &endpoint->address, sizeof(*address)) != 0;
+}
+
 /* Find the calling peer by the identity in its segment, else by its address. */
 static struct ofp_peer *find_caller(const struct shm_endpoint *endpoint, const struct shm_packet *packet,
                                     const uint8_t *identity)
@@ -208,9 +205,7 @@ static void handle_hello(struct shm_meeting *meeting, struct shm_received *recei
         reject_call(meeting, SHM_REFUSED, EPROTO);
         return;
     }
-    if (shm_address_check(&packet->address, sizeof(packet->address)) != 0 ||
-        packet->address.host != endpoint->address.host || packet->address.uid != endpoint->address.uid ||
-        memcmp(&packet->address, &endpoint->address, sizeof(packet->address)) == 0) {
+    if (!is_address_of_caller(endpoint, &packet->address)) {
         reject_call(meeting, SHM_REFUSED, EPROTO);
         return;
     }
@@ -377,18 +372,36 @@ static void handle_packet_as_requester(struct shm_meeting *meeting, const struct
 
 /* ------------------------------------------------------------------------------------------------------------ events */
 
-void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *received)
+static struct ofpi_versions get_versions(const struct shm_packet *packet)
 {
+    return (struct ofpi_versions){packet->version, packet->oldest};
+}
+
+/* The answer says which versions this side speaks. So the caller reports the same as this side. */
+static void refuse_incompatible(struct shm_meeting *meeting, const struct shm_received *received)
+{
+    const struct ofpi_versions ours = {SHM_VERSION, SHM_OLDEST_VERSION};
+    struct shm_endpoint *endpoint = meeting->endpoint;
+    const struct shm_address *address = &received->packet.address;
     char text[OFP_TEXT_MAX];
 
-    if (!is_version_compatible(&received->packet) || !received->whole) {
-        describe_versions(&received->packet, text, sizeof(text));
-        if (meeting->role == SHM_CALLED && !meeting->link) {
-            shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer that called is refused: %s", text);
-            reject_call(meeting, SHM_REFUSED, EPROTONOSUPPORT);
-        } else {
-            shm_meeting_failed(meeting, EPROTONOSUPPORT, text);
-        }
+    ofpi_versions_describe("the shm protocol", ours, get_versions(&received->packet), text, sizeof(text));
+    if (meeting->role != SHM_CALLED || meeting->link) {
+        shm_meeting_failed(meeting, EPROTONOSUPPORT, text);
+        return;
+    }
+    shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer that called is refused: %s", text);
+    reject_call(meeting, SHM_REFUSED, EPROTONOSUPPORT);
+    if (received->packet.type == SHM_HELLO && received->has_address && is_address_of_caller(endpoint, address))
+        ofpi_versions_fail_caller(ofp_peer_by_address(endpoint->base, address, sizeof(*address)), text);
+}
+
+void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *received)
+{
+    const struct ofpi_versions ours = {SHM_VERSION, SHM_OLDEST_VERSION};
+
+    if (!ofpi_versions_are_compatible(ours, get_versions(&received->packet)) || !received->whole) {
+        refuse_incompatible(meeting, received);
         return;
     }
     switch (meeting->role) {

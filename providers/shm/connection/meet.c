@@ -110,6 +110,7 @@ static int receive_packet(int connection, struct shm_received *received)
         return -EMFILE;
     }
     /* A packet of another version may have another length; its first bytes contain the version. */
+    received->has_address = length >= (ssize_t)offsetof(struct shm_packet, incarnation);
     received->whole = length == sizeof(received->packet) && !(message.msg_flags & MSG_TRUNC);
     if (length < SHM_PACKET_COMMON || received->packet.magic != SHM_PACKET_MAGIC ||
         (received->packet.version == SHM_VERSION && !received->whole)) {

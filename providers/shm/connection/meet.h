@@ -24,7 +24,7 @@ enum shm_packet_type {
 /* Bits of shm_packet.flags. */
 #define SHM_KEEP 1 /* keep the connection open: its hang-up reports the death of the other side */
 
-/* The first 12 bytes are the same in every version. */
+/* The first 80 bytes, to the end of the address, are the same in every version: a side that refuses reads no more. */
 struct shm_packet {
     uint32_t magic;
     uint16_t version;
@@ -89,7 +89,8 @@ struct shm_received {
     struct shm_packet packet;
     int fds[2];
     int fd_count;
-    bool whole; /* as long as a packet of our version */
+    bool whole;       /* as long as a packet of our version */
+    bool has_address; /* at least as long as what is the same in every version */
 };
 void shm_received_close(struct shm_received *received);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "link/process.h"
+#include "ofipy/iov.h"
 
 /*
  * A pid that was the peer's is not reused within this time, ns: that would take tens of thousands of forks. A check
@@ -62,4 +63,30 @@ enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec
     }
     got = process_vm_writev(link->process->pid, local, local_count, remote, remote_count, 0);
     return got == (ssize_t)length ? SHM_ATTACH_DONE : convert_attach_error(link, got);
+}
+
+enum shm_attach shm_attach_copy_layout(const struct shm_link *link, const struct ofp_layout *layout, uint64_t offset,
+                                       const struct iovec *remote, uint32_t remote_count, uint64_t remote_offset,
+                                       uint64_t length, bool out)
+{
+    char packed[32 << 10];
+    enum shm_attach result = SHM_ATTACH_DONE;
+
+    for (uint64_t done = 0, part; done < length && result == SHM_ATTACH_DONE; done += part) {
+        struct iovec local[SHM_ATTACH_ROOM] = {{packed, 0}}, there[SHM_ATTACH_ROOM];
+        uint32_t count;
+
+        part = length - done < sizeof(packed) ? length - done : sizeof(packed);
+        local[0].iov_len = part;
+        count = ofp_iov_cut(there, OFP_SEGMENT_LIMIT, remote, remote_count, remote_offset + done, part);
+        if (out) {
+            ofp_layout_gather(layout, offset + done, packed, part);
+            result = shm_attach_write(link, local, 1, there, count, part);
+        } else {
+            result = shm_attach_read(link, local, 1, there, count, part);
+            if (result == SHM_ATTACH_DONE)
+                ofp_layout_scatter(layout, offset + done, packed, part);
+        }
+    }
+    return result;
 }

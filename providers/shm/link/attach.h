@@ -24,5 +24,12 @@ enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local
                                 struct iovec *remote, uint32_t remote_count, uint64_t length);
 enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec *local, uint32_t local_count,
                                  const struct iovec *remote, uint32_t remote_count, uint64_t length);
+/*
+ * Copy `length` bytes from `offset` of a layout on to (`out`) or from the peer's pieces, from `remote_offset` of those on: in
+ * parts, by way of a small buffer that stays in the processor's cache.
+ */
+enum shm_attach shm_attach_copy_layout(const struct shm_link *link, const struct ofp_layout *layout, uint64_t offset,
+                                       const struct iovec *remote, uint32_t remote_count, uint64_t remote_offset,
+                                       uint64_t length, bool out);
 
 #endif

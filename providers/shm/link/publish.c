@@ -12,7 +12,7 @@ static void wake_owner(struct shm_link *link)
 
     /* Of several senders only the one that clears the bit pays for the system call. */
     OFP_SHM_STEP(before_wake);
-    if (ofp_clear_bits(&link->ring.header->status, SHM_SLEEPING) & SHM_SLEEPING) {
+    if (shm_ring_disarm(&link->ring)) {
         /* EAGAIN: the counter is at its limit, so it is readable. */
         ssize_t ignored = write(link->process->event_fd, &one, sizeof(one));
 

@@ -21,8 +21,11 @@
 #include <stdint.h>
 
 #define SHM_SEGMENT_MAGIC 0x314d4853504f464full /* "OFOPSHM1" in memory */
-#define SHM_VERSION 3                           /* of segment, region table and meeting together */
-#define SHM_OLDEST_VERSION 3                    /* the oldest that we still understand */
+/* The versions of segment, region table and meeting together that this side speaks. A test of versions sets others. */
+#ifndef SHM_VERSION
+#define SHM_VERSION 3
+#define SHM_OLDEST_VERSION 3
+#endif
 
 #define SHM_CACHE_LINE 64
 #define SHM_RING_OFFSET 4096
@@ -51,6 +54,7 @@
 #define SHM_KNOWS_INTERNAL UINT64_C(1) /* SHM_INTERNAL in a slot */
 #define SHM_KNOWS_LOOKS UINT64_C(2)    /* the owner updates shm_header.looks */
 #define SHM_KNOWS_ATOMICS UINT64_C(4)  /* peers may execute atomics with the instructions that the owner uses */
+#define SHM_KNOWS_PUSHES UINT64_C(8)   /* announcements with the iov_count SHM_SENDER_MOVES */
 
 struct shm_header {
     /* Constants, written before the segment is handed out. */
@@ -119,6 +123,9 @@ enum shm_kind {
 #define SHM_LAST 8      /* remote: the last part of its operation */
 #define SHM_INTERNAL 16 /* the internal channel, regardless of SHM_TAGGED; only to owners with SHM_KNOWS_INTERNAL */
 
+/* As iov_count of an announcement: the payload is no list of pieces, so only the sender moves it, by fragments. */
+#define SHM_SENDER_MOVES 255
+
 /* Fields of the kinds, at the payload's place. */
 struct shm_bounce_fields {
     uint32_t index;
@@ -128,10 +135,10 @@ struct shm_bounce_fields {
 };
 struct shm_announced_fields {
     uint64_t length;
-    uint64_t id;      /* the sender's pending operation */
-    uint64_t address; /* of the payload, or of a struct iovec [iov_count] where iov_count > 1 */
-    uint32_t iov_count;
-    uint32_t arena; /* 0: not in an arena */
+    uint64_t id;        /* the sender's pending operation */
+    uint64_t address;   /* of the payload, or of a struct iovec [iov_count] where iov_count > 1 */
+    uint32_t iov_count; /* or SHM_SENDER_MOVES */
+    uint32_t arena;     /* 0: not in an arena */
     uint64_t arena_offset;
 };
 struct shm_control_fields {

@@ -66,7 +66,8 @@ static inline bool shm_ring_advance(const struct shm_ring *ring, uint64_t state,
  */
 static inline struct shm_slot *shm_ring_claim(const struct shm_ring *ring, uint32_t owner, uint64_t *state)
 {
-    uint64_t position = ofp_load_relaxed(&ring->header->tail);
+    /* Acquire: the owner may rely on a hint that is stored below, so it must tell of the claims behind this one. */
+    uint64_t position = ofp_load_acquire(&ring->header->tail);
     /*
      * Checking the whole ring once finds a free slot or a full ring. More steps are needed only if other senders race,
      * or a peer wrote wrong values.
@@ -146,6 +147,22 @@ static inline void shm_ring_free(const struct shm_ring *ring, uint64_t head)
     OFP_SHM_STEP(before_slot_free);
     ofp_store_release(&shm_ring_find_slot(ring, head)->state, shm_state_build(lap, 0, SHM_FREE));
     OFP_SHM_STEP(after_slot_free);
+}
+
+/*
+ * The sleep handshake. The reader arms, then checks its head with shm_ring_peek_armed, and sleeps if it is not ready. A
+ * sender publishes, and disarms if the returned status says SHM_SLEEPING; if shm_ring_disarm returns true it signals.
+ */
+static inline void shm_ring_arm(const struct shm_ring *ring) { ofp_set_bits(&ring->header->status, SHM_SLEEPING); }
+
+static inline bool shm_ring_disarm(const struct shm_ring *ring)
+{
+    return ofp_clear_bits(&ring->header->status, SHM_SLEEPING) & SHM_SLEEPING;
+}
+
+static inline uint64_t shm_ring_peek_armed(const struct shm_ring *ring, uint64_t head)
+{
+    return ofp_load_ordered(&shm_ring_find_slot(ring, head)->state);
 }
 
 /* Whether the slot of `position` is claimed or published. */

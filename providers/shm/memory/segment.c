@@ -18,6 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "meet/versions.h"
 #include "memory/memory.h"
 #include "memory/ring.h"
 
@@ -148,12 +149,13 @@ int shm_segment_create(struct shm_segment *segment, uint32_t slot_shift, uint32_
     void *base;
     int error;
 
-    *segment = (struct shm_segment){.size = layout.size,
-                                    .slot_shift = slot_shift,
-                                    .bounce_size = bounce_size,
-                                    .bounce_count = bounce_count,
-                                    .incarnation = incarnation,
-                                    .knows = SHM_KNOWS_INTERNAL | SHM_KNOWS_LOOKS | SHM_KNOWS_ATOMICS};
+    *segment =
+        (struct shm_segment){.size = layout.size,
+                             .slot_shift = slot_shift,
+                             .bounce_size = bounce_size,
+                             .bounce_count = bounce_count,
+                             .incarnation = incarnation,
+                             .knows = SHM_KNOWS_INTERNAL | SHM_KNOWS_LOOKS | SHM_KNOWS_ATOMICS | SHM_KNOWS_PUSHES};
     if (identity)
         memcpy(segment->identity, identity, SHM_IDENTITY_SIZE);
     *fd = shm_memfd_create("ofipy-shm", layout.size, text, text_size);
@@ -196,6 +198,28 @@ static bool is_geometry_possible(const struct shm_segment *segment)
            compute_layout(segment->slot_shift, segment->bounce_size, segment->bounce_count).size == segment->size;
 }
 
+/* A negative errno, with a text. */
+static int check_header(const struct shm_header *header, const struct shm_segment *segment, char *text,
+                        size_t text_size)
+{
+    const struct ofpi_versions ours = {SHM_VERSION, SHM_OLDEST_VERSION};
+    const struct ofpi_versions theirs = {header->version, header->oldest};
+
+    if (header->magic != SHM_SEGMENT_MAGIC) {
+        snprintf(text, text_size, "what the peer sent is no segment");
+        return -EPROTO;
+    }
+    if (!ofpi_versions_are_compatible(ours, theirs)) {
+        ofpi_versions_describe("the layout of segments", ours, theirs, text, text_size);
+        return -EPROTONOSUPPORT;
+    }
+    if (!is_geometry_possible(segment)) {
+        snprintf(text, text_size, "the peer's segment has parts that cannot be");
+        return -EPROTO;
+    }
+    return 0;
+}
+
 int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text_size)
 {
     struct shm_header header;
@@ -226,12 +250,10 @@ int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text
                                     .incarnation = header.incarnation,
                                     .knows = header.knows};
     memcpy(segment->identity, header.identity, SHM_IDENTITY_SIZE);
-    if (header.magic != SHM_SEGMENT_MAGIC || header.version < SHM_OLDEST_VERSION || header.oldest > SHM_VERSION ||
-        !is_geometry_possible(segment)) {
-        snprintf(text, text_size, "the peer's segment (version %u) has no layout that version %u knows", header.version,
-                 SHM_VERSION);
+    error = check_header(&header, segment, text, text_size);
+    if (error) {
         shm_segment_unmap(segment);
-        return -EPROTO;
+        return error;
     }
     layout = compute_layout(segment->slot_shift, segment->bounce_size, segment->bounce_count);
     set_parts(segment, &layout);

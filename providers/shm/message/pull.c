@@ -75,12 +75,16 @@ static void set_copy_method(struct shm_pull *pull, enum ofp_moved method)
         shm_presence_add_message(pull->link);
 }
 
+static uint32_t count_sender_pieces(const struct shm_pull *pull)
+{
+    return (uint8_t)(pull->receive->message.provider_data[SHM_DATA_PLACE] >> 8);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- attach */
 
-static enum progress read_remote(const struct shm_link *link, struct iovec *local, uint32_t local_count,
-                                 struct iovec *remote, uint32_t remote_count, uint64_t length)
+static enum progress convert_attach_result(enum shm_attach result)
 {
-    switch (shm_attach_read(link, local, local_count, remote, remote_count, length)) {
+    switch (result) {
     case SHM_ATTACH_DONE:
         return PULL_FINISHED;
     case SHM_ATTACH_FORBIDDEN:
@@ -97,10 +101,14 @@ static enum progress read_remote_piece(struct shm_pull *pull, uint64_t length)
     struct iovec local[SHM_ATTACH_ROOM], remote[SHM_ATTACH_ROOM];
     uint32_t local_count, remote_count;
 
+    if (SHM_UNLIKELY(pull->receive->iov_count == OFP_LAYOUT))
+        return convert_attach_result(shm_attach_copy_layout(pull->link, ofp_layout_of_iov(pull->receive->iov),
+                                                            pull->offset, pull->remote, pull->remote_count,
+                                                            pull->offset, length, false));
     local_count =
         ofp_iov_cut(local, OFP_SEGMENT_LIMIT, pull->receive->iov, pull->receive->iov_count, pull->offset, length);
     remote_count = ofp_iov_cut(remote, OFP_SEGMENT_LIMIT, pull->remote, pull->remote_count, pull->offset, length);
-    return read_remote(pull->link, local, local_count, remote, remote_count, length);
+    return convert_attach_result(shm_attach_read(pull->link, local, local_count, remote, remote_count, length));
 }
 
 /* Read the sender's list of pieces, if there are several. */
@@ -108,7 +116,7 @@ static enum progress read_sender_list(struct shm_pull *pull, uint64_t address, u
 {
     uint64_t size = count * sizeof(struct iovec), total;
     struct iovec local[2] = {{pull->remote, size}}, remote[2] = {{(void *)(uintptr_t)address, size}};
-    enum progress result = read_remote(pull->link, local, 1, remote, 1, size);
+    enum progress result = convert_attach_result(shm_attach_read(pull->link, local, 1, remote, 1, size));
 
     if (result != PULL_FINISHED)
         return result;
@@ -121,8 +129,9 @@ static enum progress start_attach(struct shm_pull *pull)
 {
     const struct ofp_message *message = &pull->receive->message;
     uint64_t address = message->provider_data[SHM_DATA_ADDRESS];
-    uint32_t iov_count = (uint8_t)(message->provider_data[SHM_DATA_PLACE] >> 8);
+    uint32_t iov_count = count_sender_pieces(pull);
 
+    OFP_CHECK(iov_count <= OFP_SEGMENT_LIMIT);
     set_copy_method(pull, OFP_MOVED_ATTACHED);
     if (iov_count > 1)
         return read_sender_list(pull, address, iov_count);
@@ -201,6 +210,12 @@ static enum progress handle_forbidden_attach(struct shm_pull *pull)
     return pull->fetched ? PULL_FAILED : PULL_WAITS;
 }
 
+/* A layout of the sender is out of reach for attach. */
+static bool can_attach(const struct shm_pull *pull)
+{
+    return pull->link->attach && count_sender_pieces(pull) != SHM_SENDER_MOVES;
+}
+
 /*
  * Without attach, memory that is not mapped needs the pipeline. With attach, the pipeline requires a sender that counts
  * its polls.
@@ -210,7 +225,7 @@ static uint32_t find_usable_methods(const struct shm_pull *pull)
     const struct shm_link *link = pull->link;
     uint32_t methods = pull->mapped ? SHM_METHOD_BIT(OFP_MOVED_MAPPED) : 0;
 
-    if (!link->attach)
+    if (!can_attach(pull))
         return methods ? methods : SHM_METHOD_BIT(OFP_MOVED_PIPELINED);
     methods |= SHM_METHOD_BIT(OFP_MOVED_ATTACHED);
     if (!link->endpoint->domain->always_attach && link->segment.knows & SHM_KNOWS_LOOKS)
@@ -233,13 +248,18 @@ static enum progress start_pull(struct shm_pull *pull)
 {
     const struct ofp_message *message = &pull->receive->message;
     uint32_t arena = arena_of_pull(pull);
+    enum ofp_moved method;
 
     if (arena)
         pull->mapped = shm_foreign_arena_resolve(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET],
                                                  message->length);
     pull->deferred = false;
-    switch (shm_cost_start(pull->link, &pull->cost, pull->receive->length, arena != 0, is_sender_asleep(pull->link),
-                           find_usable_methods(pull))) {
+    method = shm_cost_start(pull->link, &pull->cost, pull->receive->length, arena != 0, is_sender_asleep(pull->link),
+                            find_usable_methods(pull));
+    if (SHM_UNLIKELY(pull->receive->iov_count == OFP_LAYOUT || count_sender_pieces(pull) == SHM_SENDER_MOVES))
+        /* Layouts cost more than other memory, and say nothing about it. */
+        shm_cost_discard(pull->link, &pull->cost);
+    switch (method) {
     case OFP_MOVED_PIPELINED:
         return request_fragments(pull);
     case OFP_MOVED_ATTACHED:
@@ -335,7 +355,7 @@ static void schedule_pull(struct shm_pull *pull, enum progress result)
         return;
     }
     ofp_list_remove(&pull->node);
-    if (pull->method == OFP_MOVED_PIPELINED && !pull->deferred && !pull->link->attach) {
+    if (pull->method == OFP_MOVED_PIPELINED && !pull->deferred && !can_attach(pull)) {
         ofp_list_append(&endpoint->awaited, &pull->node);
         return;
     }

@@ -109,7 +109,8 @@ static enum outcome deliver_announced(struct shm_link *link, const struct shm_sl
     const struct shm_announced_fields *fields = &content->announced;
 
     content->announced.arena_offset = slot->content.announced.arena_offset;
-    if (fields->iov_count == 0 || fields->iov_count > OFP_SEGMENT_LIMIT || fields->length > INT64_MAX) {
+    if (fields->iov_count == 0 || (fields->iov_count > OFP_SEGMENT_LIMIT && fields->iov_count != SHM_SENDER_MOVES) ||
+        fields->length > INT64_MAX) {
         shm_link_fail_protocol(link, "an announcement of impossible size");
         return TAKEN;
     }

@@ -101,7 +101,10 @@ static void fill_announcement(struct shm_content *content, struct shm_link *link
     fields->id = pending->id;
     fields->iov_count = transfer->iov_count;
     fields->arena = 0;
-    if (transfer->iov_count == 1) {
+    if (SHM_UNLIKELY(transfer->iov_count == OFP_LAYOUT)) {
+        fields->iov_count = SHM_SENDER_MOVES;
+        fields->address = 0;
+    } else if (transfer->iov_count == 1) {
         fields->address = (uint64_t)(uintptr_t)transfer->iov[0].iov_base;
         fields->arena =
             shm_arena_find_memory(link->endpoint->domain, transfer->iov[0].iov_base, transfer->length, &offset);
@@ -114,10 +117,13 @@ static void fill_announcement(struct shm_content *content, struct shm_link *link
 
 static int post_announced(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
-    uint64_t state;
-    struct shm_slot *slot = shm_ring_claim(&link->ring, link->number_there, &state);
     struct ofp_pending *pending;
+    struct shm_slot *slot;
+    uint64_t state;
 
+    if (SHM_UNLIKELY(transfer->iov_count == OFP_LAYOUT) && !(link->segment.knows & SHM_KNOWS_PUSHES))
+        return -E2BIG;
+    slot = shm_ring_claim(&link->ring, link->number_there, &state);
     if (!slot)
         return -EAGAIN;
     /* Retain only now: a retained operation cannot be returned to the caller. */

@@ -104,6 +104,33 @@ static bool resolve_transfer(struct shm_link *link, const struct ofp_transfer *t
 
 /* ---------------------------------------------------------------------------------------------------------- moving */
 
+/* Between a layout and `count` mapped pieces with `length` bytes. */
+static __attribute__((noinline)) void copy_mapped_layout(const struct ofp_transfer *transfer, uint64_t offset,
+                                                         const struct iovec *remote, uint32_t count, uint64_t length)
+{
+    const struct ofp_layout *layout = ofp_layout_of_iov(transfer->iov);
+    struct ofp_iov_walk walk = {remote, count, 0, length};
+    struct iovec piece;
+
+    for (; ofp_iov_next(&walk, &piece); offset += piece.iov_len)
+        if (transfer->op->op == OFP_WRITE)
+            ofp_layout_gather(layout, offset, piece.iov_base, piece.iov_len);
+        else
+            ofp_layout_scatter(layout, offset, piece.iov_base, piece.iov_len);
+}
+
+static __attribute__((noinline)) enum shm_attach move_layout(struct shm_link *link, const struct ofp_transfer *transfer,
+                                                             const struct place *place, uint64_t offset,
+                                                             const struct iovec *remote, uint32_t count,
+                                                             uint64_t length)
+{
+    if (!place->mapped)
+        return shm_attach_copy_layout(link, ofp_layout_of_iov(transfer->iov), offset, remote, count, 0, length,
+                                      transfer->op->op == OFP_WRITE);
+    copy_mapped_layout(transfer, offset, remote, count, length);
+    return SHM_ATTACH_DONE;
+}
+
 static enum shm_attach move_part(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
                                  uint64_t offset, uint64_t length)
 {
@@ -119,6 +146,8 @@ static enum shm_attach move_part(struct shm_link *link, const struct ofp_transfe
         shm_atomic_execute(transfer, place->pieces);
         return SHM_ATTACH_DONE;
     }
+    if (SHM_UNLIKELY(transfer->iov_count == OFP_LAYOUT))
+        return move_layout(link, transfer, place, offset, remote, remote_count, length);
     if (place->mapped) {
         if (out)
             shm_store_pieces(link, remote, local, length);

@@ -25,6 +25,7 @@
 #include "connection/control.h"
 #include "connection/credit.h"
 #include "connection/race.h"
+#include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/send.h"
 
@@ -44,6 +45,15 @@ static void reject_for_key(struct tcp_connection *connection)
     uint8_t reason = place == TCP_LOCAL_KEY_IS_HERE ? TCP_REFUSED_LOCALLY : TCP_REFUSED_FOR_KEY;
 
     tcp_key_warn(connection, place);
+    tcp_control_send(connection, TCP_NACK, &reason, sizeof(reason));
+    tcp_connection_discard(connection);
+}
+
+static void reject_unencrypted(struct tcp_connection *connection)
+{
+    uint8_t reason = TCP_REFUSED_UNENCRYPTED;
+
+    tcp_encryption_warn(connection);
     tcp_control_send(connection, TCP_NACK, &reason, sizeof(reason));
     tcp_connection_discard(connection);
 }
@@ -126,19 +136,6 @@ static bool replace_older_connection(struct ofp_peer *peer, uint64_t incarnation
                                    : "another process has taken the peer's address");
     else if (old)
         tcp_connection_discard(old);
-    return true;
-}
-
-static bool get_sender_address(const struct tcp_connection *connection, const struct tcp_rdm *rdm,
-                               union tcp_address *address)
-{
-    socklen_t length = sizeof(*address);
-
-    memset(address, 0, sizeof(*address));
-    if (getpeername(connection->stream.fd, &address->any, &length) != 0 || !rdm->port)
-        return false;
-    tcp_address_set_port(address, rdm->port);
-    tcp_address_clear_unused(address);
     return true;
 }
 
@@ -287,7 +284,7 @@ static bool decode_request(struct tcp_connection *connection, const struct tcp_c
     if (meeting->identified)
         tcp_identity_store(connection, private_data + TCP_RDM_SIZE);
     meeting->connects_only = rdm->features & TCP_RDM_CONNECTS_ONLY;
-    if (get_sender_address(connection, rdm, &meeting->address))
+    if (tcp_connection_get_listening_address(connection, rdm->port, &meeting->address))
         return true;
     tcp_connection_discard(connection);
     return false;
@@ -311,7 +308,9 @@ void tcp_request_arrived(struct tcp_connection *connection, const struct tcp_con
 
     if (!decode_request(connection, control, private_data, &rdm))
         return;
-    if (proves != tcp_control_can_prove(control))
+    if (tcp_encryption_is_missing(connection))
+        reject_unencrypted(connection);
+    else if (proves != tcp_control_can_prove(control))
         reject_for_key(connection);
     else if (!connection->meeting->identified && tcp_control_can_identify(connection, control))
         request_identity(connection, control);

@@ -4,7 +4,7 @@
  *
  *     HMAC-SHA256(key, role | nonce of the connector | nonce of the acceptor | both listening addresses | both identities, if
  *                 sent | version of the extension that the connector said | that of the acceptor, if it differs |
- *                 capability TCP_CAPABILITY_AUTHENTICATION)
+ *                 capability TCP_CAPABILITY_AUTHENTICATION | if encrypted, a value exported from the TLS connection)
  *
  * The connector proves first. The acceptor's proof also accepts the connection: instead of it the acceptor may send a
  * goodbye, if it prefers its own connection. The proof contains the role, so a reflected proof is invalid.
@@ -23,6 +23,7 @@
 #include "connection/credit.h"
 #include "stream/queue.h"
 #include "stream/send.h"
+#include "stream/tls.h"
 #include "proof/proof.h"
 
 _Static_assert(TCP_PROOF_SIZE == OFPI_PROOF_SIZE, "the op TCP_PROOF carries one proof");
@@ -145,6 +146,9 @@ static struct ofpi_transcript build_transcript(const struct tcp_connection *conn
     add_versions(&transcript, connector ? TCP_EXTENSION_VERSION : meeting->their_version,
                  connector ? meeting->their_version : TCP_EXTENSION_VERSION);
     add_byte(&transcript, TCP_CAPABILITY_AUTHENTICATION);
+    /* Members of a job share the key, so one of them could stand between two others with a TLS connection to each. */
+    if (tcp_stream_is_encrypted(&connection->stream))
+        ofpi_transcript_add(&transcript, tcp_tls_get_export(&connection->stream), TCP_TLS_EXPORT_SIZE);
     return transcript;
 }
 

@@ -21,8 +21,10 @@
 #include "connection/auth.h"
 #include "connection/connection.h"
 #include "connection/race.h"
+#include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/socket.h"
+#include "stream/tls.h"
 
 #define PAUSE_FIRST (10 * TCP_MILLISECOND)
 #define PAUSE_LONGEST (500 * TCP_MILLISECOND)
@@ -266,13 +268,16 @@ void tcp_socket_connected(struct tcp_connection *connection)
     if (!error) {
         error = -tcp_key_choose(connection);
         if (!error)
+            error = -tcp_encryption_start(connection);
+        if (!error)
             error = -connection->endpoint->ops->request(connection);
         /* The event was not the end of TCP's handshake. */
         if (error == EAGAIN || error == ENOTCONN)
             return;
     }
     if (error) {
-        fail_connect(connection, error);
+        if (!tcp_connection_end_failed_stream(connection, error))
+            fail_connect(connection, error);
         return;
     }
     connection->meeting->received = 0;
@@ -339,6 +344,9 @@ void tcp_connection_established(struct tcp_connection *connection)
     OFP_CHECK(tcp_peer_of(connection->peer)->meet == OFPI_MEET_UP);
     connection->peer->incarnation = connection->incarnation;
     connection->peer->proven = connection->proven;
+    connection->peer->cipher = tcp_tls_get_cipher(&connection->stream);
+    /* The last bytes of the handshake may wait for the socket. */
+    connection->blocked |= connection->stream.unsent;
     ofp_peer_up(connection->peer);
     tcp_connection_schedule_read(connection);
 }

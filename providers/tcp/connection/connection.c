@@ -63,7 +63,7 @@ struct tcp_connection *tcp_connection_create(struct tcp_endpoint *endpoint, int 
             tcp_descriptor_close(fd);
         return NULL;
     }
-    connection->stream = (struct tcp_stream){&tcp_plain_stream, fd};
+    connection->stream = (struct tcp_stream){.ops = &tcp_plain_stream, .fd = fd};
     connection->endpoint = endpoint;
     connection->state = (uint8_t)state;
     connection->meeting = meeting;
@@ -99,6 +99,19 @@ void tcp_connection_get_own_address(const struct tcp_connection *connection, uni
         *address = connection->endpoint->address;
     tcp_address_set_port(address, tcp_address_get_port(&connection->endpoint->address));
     tcp_address_clear_unused(address);
+}
+
+bool tcp_connection_get_listening_address(const struct tcp_connection *connection, uint16_t port,
+                                          union tcp_address *address)
+{
+    socklen_t length = sizeof(*address);
+
+    memset(address, 0, sizeof(*address));
+    if (!port || getpeername(connection->stream.fd, &address->any, &length) != 0)
+        return false;
+    tcp_address_set_port(address, port);
+    tcp_address_clear_unused(address);
+    return true;
 }
 
 void tcp_meeting_free(struct tcp_connection *connection)
@@ -305,7 +318,7 @@ bool tcp_connection_drain(struct tcp_connection *connection)
         return true;
     if (!connection->blocked)
         tcp_queue_flush(connection);
-    if (!ofp_list_empty(&connection->out) && !connection->hangup)
+    if ((!ofp_list_empty(&connection->out) || connection->stream.unsent) && !connection->hangup)
         return false;
     if (!connection->shut) {
         connection->shut = true;

@@ -11,6 +11,9 @@ void tcp_connection_set_state(struct tcp_connection *connection, enum tcp_state 
 int tcp_connection_watch(struct tcp_connection *connection);
 /* The address by which the peer knows this endpoint: the IP address of the socket, and the listening port. */
 void tcp_connection_get_own_address(const struct tcp_connection *connection, union tcp_address *address);
+/* The address at which the peer listens: that of the socket, and a port of its request. False: there is none. */
+bool tcp_connection_get_listening_address(const struct tcp_connection *connection, uint16_t port,
+                                          union tcp_address *address);
 void tcp_connection_close_socket(struct tcp_connection *connection);
 /* End the connection without a report to the core. */
 void tcp_connection_discard(struct tcp_connection *connection);

@@ -7,6 +7,8 @@
 
 #include "connection/connection.h"
 
+#define TCP_EARLIER_VERSIONS (UINT64_C(0) + TCP_EXTENSION_VERSION - TCP_EXTENSION_OLDEST)
+
 /* MSG endpoints need no identity: one connection is one endpoint. */
 static bool can_send_identity(const struct tcp_endpoint *endpoint)
 {
@@ -26,7 +28,7 @@ int tcp_control_send(struct tcp_connection *connection, enum tcp_control_type ty
     /* libfabric ignores the magic in a request. An answer has it only if the request had it. */
     if (type == TCP_CONNREQ ? connection->endpoint->domain->extension : connection->extended) {
         control.magic = TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION;
-        control.capabilities = TCP_CAPABILITY_INTERNAL;
+        control.capabilities = TCP_CAPABILITY_INTERNAL | TCP_EARLIER_VERSIONS << TCP_CAPABILITY_EARLIER_SHIFT;
         if (can_send_identity(connection->endpoint))
             control.capabilities |= TCP_CAPABILITY_IDENTITY;
         if (connection->meeting->key_length)

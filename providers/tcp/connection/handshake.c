@@ -13,10 +13,14 @@
 #include "connection/connect.h"
 #include "connection/connection.h"
 #include "connection/probe.h"
+#include "connection/secure.h"
+#include "connection/version.h"
 
 /* The stream has ended during setup. During PROVING this usually means that the peer rejected our proof. */
 static void handle_handshake_end(struct tcp_connection *connection, int error)
 {
+    if (tcp_connection_end_failed_stream(connection, error))
+        return;
     if (connection->state == TCP_PROVING && connection->connector && connection->hello_received)
         tcp_connection_end_for_wrong_key(connection);
     else if (connection->state == TCP_PROVING)
@@ -47,9 +51,6 @@ static int read_handshake_bytes(struct tcp_connection *connection, uint32_t size
     return 1;
 }
 
-/* The first byte of a TLS handshake. The first byte of our control messages is their version. */
-#define TLS_HANDSHAKE 0x16
-
 /*
  * Check the first byte early: a peer with another protocol may never send a whole control message. False: the connection
  * is over.
@@ -61,9 +62,9 @@ static bool check_first_byte(struct tcp_connection *connection)
     if (connection->state == TCP_OVER || !meeting->received || meeting->bytes[0] == TCP_WIRE_VERSION)
         return true;
     tcp_connection_end_for_violation(connection,
-                                     meeting->bytes[0] == TLS_HANDSHAKE
-                                         ? "the peer speaks TLS, and this port does not; turn it off there, or have "
-                                           "a tunnel end it before this port"
+                                     meeting->bytes[0] == TCP_TLS_HANDSHAKE
+                                         ? "the peer speaks TLS, and this side does not; set OFIPY_ENCRYPTION alike "
+                                           "on both sides, or have a tunnel end TLS before this port"
                                          : "a control message of another version than 3");
     return false;
 }
@@ -73,8 +74,13 @@ static void read_control_message(struct tcp_connection *connection)
     struct tcp_meeting *meeting = connection->meeting;
     struct tcp_control control;
     uint8_t private_data[TCP_PRIVATE_MAX];
-    bool whole = read_handshake_bytes(connection, TCP_CONTROL_SIZE);
+    bool whole;
 
+    if (connection->state == TCP_ACCEPTED && tcp_encryption_accept(connection) != 0) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    whole = read_handshake_bytes(connection, TCP_CONTROL_SIZE);
     if (!check_first_byte(connection) || !whole)
         return;
     if (tcp_control_decode(meeting->bytes, &control) != 0) {
@@ -84,6 +90,8 @@ static void read_control_message(struct tcp_connection *connection)
     if (!read_handshake_bytes(connection, TCP_CONTROL_SIZE + control.private_size))
         return;
     memcpy(private_data, meeting->bytes + TCP_CONTROL_SIZE, control.private_size);
+    if (tcp_version_check(connection, &control, private_data) != 0)
+        return;
     if (connection->state == TCP_REQUESTING)
         connection->endpoint->ops->answered(connection, &control, private_data);
     else

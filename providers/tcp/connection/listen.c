@@ -135,6 +135,8 @@ int tcp_listener_bind(struct tcp_endpoint *endpoint, const char *service, char *
         return -errno;
     if (endpoint->anywhere == AF_INET6)
         setsockopt(endpoint->listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    /* Connections inherit it, so that the first packet of each has it already. */
+    tcp_socket_set_traffic_class(endpoint, endpoint->listener);
     error = bind_address(&endpoint->address, endpoint->listener, port, text, text_size);
     /* Peers do not connect to this endpoint, so any port will do. */
     if (error == -EADDRINUSE && port && only_reserves_port)

@@ -34,9 +34,11 @@ int tcp_endpoint_open_common(struct tcp_endpoint *endpoint, struct ofp_domain *d
     ofp_list_init(&endpoint->dead);
     ofp_list_init(&endpoint->unproven);
     if (!endpoint->domain->scratch)
-        endpoint->domain->scratch = malloc(TCP_SCRATCH);
+        endpoint->domain->scratch = malloc(TCP_SCRATCH + TCP_PACKED);
+    if (!endpoint->domain->scratch)
+        return -ENOMEM;
     endpoint->scratch = endpoint->domain->scratch;
-    return endpoint->scratch ? tcp_poller_enter(endpoint, shares_poller) : -ENOMEM;
+    return tcp_poller_enter(endpoint, shares_poller);
 }
 
 void tcp_endpoint_close_common(struct tcp_endpoint *endpoint)

@@ -246,6 +246,7 @@ static int move_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
         tcp_connection_schedule_read(connection);
     }
     endpoint->request = connection;
+    tcp_socket_set_traffic_class(endpoint, connection->stream.fd);
     return tcp_connection_watch(connection);
 }
 

@@ -17,6 +17,7 @@
 #include "connection/handshake.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
+#include "connection/secure.h"
 #include "connection/poller.h"
 
 struct tcp_passive {
@@ -69,6 +70,11 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
     tcp_address_clear_unused(address);
     connection->swapped = control->swapped;
     tcp_extension_accept(connection, control);
+    if (tcp_encryption_is_missing(connection)) {
+        tcp_encryption_warn(connection);
+        tcp_request_reject(connection, NULL, 0);
+        return;
+    }
     if (!connection->proven && (host->domain->key.length || tcp_control_can_prove(control))) {
         request_proof(connection, control);
         return;

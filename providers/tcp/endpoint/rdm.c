@@ -18,6 +18,7 @@
 #include "connection/listen.h"
 #include "connection/probe.h"
 #include "connection/race.h"
+#include "connection/secure.h"
 
 static int send_rdm_request(struct tcp_connection *connection)
 {
@@ -56,6 +57,10 @@ static void handle_rdm_answer(struct tcp_connection *connection, const struct tc
     if (!control->private_size && control->type == TCP_CONNRESP && !connection->meeting->identified &&
         tcp_control_can_identify(connection, control)) {
         request_with_identity(connection);
+        return;
+    }
+    if (control->private_size == 1 && control->type == TCP_NACK && private_data[0] == TCP_REFUSED_UNENCRYPTED) {
+        tcp_connection_end_for_encryption(connection);
         return;
     }
     if (control->private_size == 1 && control->type == TCP_NACK) {

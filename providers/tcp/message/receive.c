@@ -29,8 +29,14 @@ static size_t copy_scratch_payload(struct tcp_connection *connection, const uint
     struct iovec iov[OFP_SEGMENT_LIMIT];
     uint32_t count;
 
-    tcp_inbound_fill_iov(in, iov, OFP_SEGMENT_LIMIT, &count);
-    ofp_iov_scatter(iov, count, 0, bytes, part);
+    if (TCP_UNLIKELY(tcp_inbound_get_layout(in) != NULL)) {
+        if (in->offset < in->space)
+            ofp_layout_scatter(tcp_inbound_get_layout(in), in->offset, bytes,
+                               part < in->space - in->offset ? part : in->space - in->offset);
+    } else {
+        tcp_inbound_fill_iov(in, iov, OFP_SEGMENT_LIMIT, &count);
+        ofp_iov_scatter(iov, count, 0, bytes, part);
+    }
     in->offset += part;
     in->left -= part;
     if (!in->left)

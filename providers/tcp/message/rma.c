@@ -24,16 +24,41 @@ static void fill_remote_segments(struct tcp_header *header, const struct ofp_tra
         header->remote[i] = transfer->remote[i];
 }
 
+/* An acknowledged write arrives behind those before it, so its acknowledgement is theirs too. */
+static void store_unacked_write(struct tcp_connection *connection, const struct ofp_transfer *transfer, bool acked)
+{
+    OFP_CHECK(!connection->extended);
+    connection->unacked_write = !acked && (transfer->length || connection->unacked_write);
+    if (acked || !transfer->length)
+        return;
+    connection->unacked_offset = transfer->remote[0].offset;
+    connection->unacked_key = transfer->remote[0].key;
+}
+
 static int post_write(struct tcp_connection *connection, const struct ofp_transfer *transfer)
 {
     struct tcp_header header = {.op = TCP_WRITE, .payload = transfer->length, .data = transfer->op->data};
     /* An ofipy peer acknowledges every write, since it may reject it. */
     bool unacked = connection->extended || transfer->op->flags & TCP_LEVELS;
+    int result;
 
     fill_remote_segments(&header, transfer);
     header.flags = (uint16_t)((transfer->op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0) |
                               (unacked ? TCP_FLAG_DELIVERY : 0));
-    return tcp_payload_send(connection, &header, transfer, NULL, unacked);
+    result = tcp_payload_send(connection, &header, transfer, NULL, unacked);
+    if (TCP_UNLIKELY(!connection->extended) && result >= 0)
+        store_unacked_write(connection, transfer, unacked);
+    return result;
+}
+
+bool tcp_peer_needs_flush(const struct ofp_peer *peer, struct ofp_remote_segment *there)
+{
+    const struct tcp_connection *connection = tcp_peer_of(peer)->connection;
+
+    if (!connection || connection->extended || !connection->unacked_write)
+        return false;
+    *there = (struct ofp_remote_segment){.offset = connection->unacked_offset, .key = connection->unacked_key};
+    return true;
 }
 
 static int post_read(struct tcp_connection *connection, const struct ofp_transfer *transfer)

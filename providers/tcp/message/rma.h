@@ -4,6 +4,8 @@
 
 #include "objects.h"
 
+/* A write to a libfabric peer is finished when it is sent; the connection keeps the order. */
+bool tcp_peer_needs_flush(const struct ofp_peer *peer, struct ofp_remote_segment *there);
 int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *transfer);
 /* The peer reads from memory here. False: the connection is over. */
 bool tcp_rma_read_requested(struct tcp_connection *connection, const struct tcp_header *header);

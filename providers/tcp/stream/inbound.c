@@ -61,6 +61,16 @@ static int fill_target_iov(const struct tcp_inbound *in, struct iovec *iov, uint
     }
 }
 
+const struct ofp_layout *tcp_inbound_get_layout(const struct tcp_inbound *in)
+{
+    if (in->target == TCP_TARGET_RECEIVE && in->receive->iov_count == OFP_LAYOUT)
+        return ofp_layout_of_iov(in->receive->iov);
+    if (in->target == TCP_TARGET_READ && in->pending->transfer.iov_count == OFP_LAYOUT &&
+        !ofp_operation_is(in->pending->operation.op, OFP_ATOMIC_KIND))
+        return ofp_layout_of_iov(in->pending->transfer.iov);
+    return NULL;
+}
+
 uint64_t tcp_inbound_fill_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t space, uint32_t *count)
 {
     uint64_t left = in->space > in->offset ? in->space - in->offset : 0, sum = 0;
@@ -71,6 +81,9 @@ uint64_t tcp_inbound_fill_iov(const struct tcp_inbound *in, struct iovec *iov, u
         return 0;
     if (left > in->left)
         left = in->left;
+    /* Bytes for a layout are read into the scratch buffer, and copied from there. */
+    if (TCP_UNLIKELY(tcp_inbound_get_layout(in) != NULL))
+        return 0;
     places = fill_target_iov(in, iov, space);
     /* Without valid memory the payload is discarded. */
     *count = places > 0 ? (uint32_t)places : 0;

@@ -11,6 +11,8 @@ void tcp_inbound_start(struct tcp_connection *connection, const struct tcp_heade
  * have one.
  */
 uint64_t tcp_inbound_fill_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t space, uint32_t *count);
+/* The layout that the payload is received into; NULL: it is received into plain memory, or discarded. */
+const struct ofp_layout *tcp_inbound_get_layout(const struct tcp_inbound *in);
 /* Free the destination of an incomplete payload, because the connection ends. */
 void tcp_inbound_discard(struct tcp_connection *connection);
 

@@ -190,10 +190,30 @@ static uint64_t count_item_bytes(const struct tcp_item *item)
     }
 }
 
-static int fill_item_iov(struct tcp_item *item, struct iovec *iov, uint32_t space)
+/*
+ * Pack the next piece of a layout. What the socket does not accept is packed again for the next write, so a buffer of
+ * the endpoint is enough.
+ */
+static int pack_item(struct tcp_connection *connection, const struct tcp_item *item, struct iovec *iov)
+{
+    const struct ofp_transfer *transfer = &item->pending->transfer;
+
+    iov->iov_base = tcp_packed_buffer_of(connection->endpoint);
+    iov->iov_len = ofp_iov_gather(iov->iov_base, transfer->iov, transfer->iov_count, item->offset, TCP_PACKED);
+    return 1;
+}
+
+static bool is_packed(const struct tcp_item *item)
+{
+    return item->kind == TCP_ITEM_TRANSFER && item->pending->transfer.iov_count == OFP_LAYOUT;
+}
+
+static int fill_item_iov(struct tcp_connection *connection, struct tcp_item *item, struct iovec *iov, uint32_t space)
 {
     switch (item->kind) {
     case TCP_ITEM_TRANSFER:
+        if (TCP_UNLIKELY(item->pending->transfer.iov_count == OFP_LAYOUT))
+            return pack_item(connection, item, iov);
         return (int)ofp_iov_cut(iov, space, item->pending->transfer.iov, item->pending->transfer.iov_count,
                                 item->offset, OFP_IOV_ALL);
     case TCP_ITEM_ACCESSES:
@@ -211,12 +231,15 @@ static int fill_queue_iov(struct tcp_connection *connection, struct iovec iov[TC
 
     for (struct ofp_list *node = connection->out.next; node != &connection->out && count < TCP_IOV_MAX;
          node = node->next) {
-        int added =
-            fill_item_iov(OFP_CONTAINER_OF(node, struct tcp_item, node), iov + count, TCP_IOV_MAX - (uint32_t)count);
+        struct tcp_item *item = OFP_CONTAINER_OF(node, struct tcp_item, node);
+        int added = fill_item_iov(connection, item, iov + count, TCP_IOV_MAX - (uint32_t)count);
 
         if (added < 0)
             return count ? count : -ECANCELED;
         count += added;
+        /* What follows a packed piece may be the rest of its layout, or need the same buffer. */
+        if (TCP_UNLIKELY(is_packed(item)))
+            break;
     }
     return count;
 }
@@ -254,10 +277,31 @@ static void complete_batched(struct tcp_connection *connection)
         tcp_pending_sent(tcp_base_pending_of(OFP_CONTAINER_OF(node, struct tcp_pending, node)));
 }
 
+/* Read first what the peer sent before the error. A read then reports the same error. */
+static void end_output(struct tcp_connection *connection)
+{
+    connection->shut = connection->hangup = true;
+    tcp_connection_schedule_read(connection);
+}
+
+/* Write the bytes that the stream stores. False: some are left, or the stream has failed. */
+static bool flush_stream(struct tcp_connection *connection)
+{
+    int error = connection->stream.ops->flush(&connection->stream);
+
+    if (error == -EAGAIN)
+        connection->blocked = true;
+    else if (error && !connection->shut)
+        end_output(connection);
+    return !error;
+}
+
 void tcp_queue_flush(struct tcp_connection *connection)
 {
     if (!connection->shut)
         complete_batched(connection);
+    if (TCP_UNLIKELY(connection->stream.unsent) && !flush_stream(connection))
+        return;
     while (!ofp_list_empty(&connection->out) && !connection->shut && connection->stream.fd >= 0) {
         struct iovec iov[TCP_IOV_MAX];
         int count = fill_queue_iov(connection, iov);
@@ -274,11 +318,10 @@ void tcp_queue_flush(struct tcp_connection *connection)
             return;
         }
         if (result < 0) {
-            /* Read first what the peer sent before the error. A read then reports the same error. */
-            connection->shut = connection->hangup = true;
-            tcp_connection_schedule_read(connection);
+            end_output(connection);
             return;
         }
+        connection->blocked |= connection->stream.unsent;
         advance_queue(connection, (uint64_t)result);
     }
 }

@@ -140,12 +140,18 @@ static uint64_t write_message(struct tcp_connection *connection, const struct io
         /* For a short payload a copy costs less than a second piece. */
         ofp_memory_copy((char *)header->iov_base + header->iov_len, transfer->iov[0].iov_base, transfer->length);
         iov[0].iov_len += transfer->length;
+    } else if (TCP_UNLIKELY(transfer->iov_count == OFP_LAYOUT)) {
+        iov[1].iov_base = tcp_packed_buffer_of(connection->endpoint);
+        iov[1].iov_len = ofp_iov_gather(iov[1].iov_base, transfer->iov, transfer->iov_count, 0, TCP_PACKED);
+        count++;
     } else {
         count += ofp_iov_cut(iov + 1, OFP_SEGMENT_LIMIT, transfer->iov, transfer->iov_count, 0, OFP_IOV_ALL);
     }
     result = connection->stream.ops->writev(&connection->stream, iov, (int)count);
-    if (TCP_LIKELY(result > 0))
+    if (TCP_LIKELY(result > 0)) {
+        connection->blocked = connection->stream.unsent;
         return (uint64_t)result;
+    }
     connection->blocked = true;
     if (result != -EAGAIN) {
         connection->shut = connection->hangup = true;

@@ -52,6 +52,19 @@ void tcp_socket_set_congestion_control(const struct tcp_endpoint *endpoint, int 
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name));
 }
 
+/* The kernel keeps the two bits of ECN to itself. */
+void tcp_socket_set_traffic_class(const struct tcp_endpoint *endpoint, int fd)
+{
+    int traffic_class = endpoint->base ? (int)endpoint->base->traffic_class : 0;
+
+    if (!traffic_class)
+        return;
+    traffic_class &= ~OFP_TRAFFIC_CLASS;
+    setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class, sizeof(traffic_class));
+    if (endpoint->address.any.sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class, sizeof(traffic_class));
+}
+
 void tcp_socket_set_options(const struct tcp_endpoint *endpoint, int fd)
 {
     int one = 1, idle = compute_keepalive(endpoint, KEEPALIVE_IDLE, 3);
@@ -65,6 +78,7 @@ void tcp_socket_set_options(const struct tcp_endpoint *endpoint, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+    tcp_socket_set_traffic_class(endpoint, fd);
 }
 
 /* Connect from the endpoint's own address, since peers know the endpoint by it. */

@@ -6,6 +6,8 @@
 
 /* Set the options that every connection needs. */
 void tcp_socket_set_options(const struct tcp_endpoint *endpoint, int fd);
+/* Mark what the socket sends with the endpoint's traffic class, on a socket of IPv6 its packets of IPv4 too. */
+void tcp_socket_set_traffic_class(const struct tcp_endpoint *endpoint, int fd);
 /* Choose the congestion control for this peer. Call this when the socket's own address is known. */
 void tcp_socket_set_congestion_control(const struct tcp_endpoint *endpoint, int fd, const void *address,
                                        socklen_t length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A byte stream between the codec and a socket. Encryption would be another table: the layers above do not depend on
+ * A byte stream between the codec and a socket: plain (stream.c) or encrypted (tls.c). The layers above do not depend on
  * what happens to the bytes.
  */
 #ifndef TCP_STREAM_H
@@ -20,6 +20,8 @@ struct tcp_stream_ops {
      */
     ssize_t (*readv)(struct tcp_stream *stream, const struct iovec *iov, int count);
     ssize_t (*writev)(struct tcp_stream *stream, const struct iovec *iov, int count);
+    /* Write what the stream stores, `unsent`. 0: nothing is left; or a negative errno. NULL: it never stores anything. */
+    int (*flush)(struct tcp_stream *stream);
     /* Number of written bytes that the peer's kernel has not acknowledged. */
     size_t (*pending)(const struct tcp_stream *stream);
     /* End the output. Bytes written before still arrive. */
@@ -29,7 +31,8 @@ struct tcp_stream_ops {
 
 struct tcp_stream {
     const struct tcp_stream_ops *ops;
-    int fd; /* -1: closed */
+    int fd;      /* -1: closed */
+    bool unsent; /* written bytes are stored here, since the socket has not accepted them; `flush` writes them */
 };
 
 extern const struct tcp_stream_ops tcp_plain_stream;

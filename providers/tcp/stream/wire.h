@@ -35,9 +35,15 @@ void tcp_control_encode(const struct tcp_control *control, uint8_t bytes[TCP_CON
 /* 0; -EPROTONOSUPPORT: another version; -EPROTO: an unknown type, or too long private data. */
 int tcp_control_decode(const uint8_t bytes[TCP_CONTROL_SIZE], struct tcp_control *control);
 
-/* The value of `magic` from an ofipy peer: these bytes, and in the lowest byte the newest version that it supports. */
+/* The value of `magic` from an ofipy peer: these bytes, and in the lowest byte the newest version that it speaks. */
 #define TCP_EXTENSION_MAGIC UINT64_C(0x5854595049464f00) /* "\0OFIPYTX" as bytes in memory */
+/* The versions that this side speaks. A test of versions sets others. */
+#ifndef TCP_EXTENSION_VERSION
 #define TCP_EXTENSION_VERSION 1
+#define TCP_EXTENSION_OLDEST 1
+#endif
+/* Highest byte of `capabilities`: how many versions before the newest the sender speaks too. */
+#define TCP_CAPABILITY_EARLIER_SHIFT 56
 static inline bool tcp_magic_is_extension(uint64_t magic)
 {
     return (magic ^ TCP_EXTENSION_MAGIC) >> 8 == 0 && magic & 0xff;
@@ -62,6 +68,10 @@ static inline uint8_t tcp_magic_get_version(uint64_t magic)
 /* The one byte of a NACK when only one side has a key: a configured key, or a key for connections within the host. */
 #define TCP_REFUSED_FOR_KEY 0
 #define TCP_REFUSED_LOCALLY 1
+/* Or: the acceptor accepts encrypted connections alone. */
+#define TCP_REFUSED_UNENCRYPTED 2
+/* The first byte of a TLS handshake. The first byte of a control message is its version, TCP_WIRE_VERSION. */
+#define TCP_TLS_HANDSHAKE 0x16
 /* Size with the endpoint's identity behind it, if the acceptor requested that. */
 #define TCP_RDM_IDENTIFIED_SIZE (TCP_RDM_SIZE + OFP_IDENTITY_SIZE)
 

@@ -116,6 +116,17 @@ static int bind_id(const struct verbs_domain *domain, struct rdma_cm_id *id, uni
     return 0;
 }
 
+static void set_type_of_service(struct rdma_cm_id *id, uint8_t traffic_class)
+{
+    verbs_calls.set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof(traffic_class));
+}
+
+void verbs_id_set_traffic_class(struct rdma_cm_id *id, const struct ofp_endpoint *endpoint)
+{
+    if (endpoint->traffic_class)
+        set_type_of_service(id, (uint8_t)(endpoint->traffic_class & ~OFP_TRAFFIC_CLASS));
+}
+
 int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, union tcp_address *address,
                   const char *service, struct rdma_cm_id **id, char *text, size_t text_size)
 {
@@ -136,9 +147,7 @@ int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, 
         verbs_calls.destroy_id(*id);
         *id = NULL;
     } else if (domain->settings.traffic_class >= 0) {
-        uint8_t traffic_class = (uint8_t)domain->settings.traffic_class;
-
-        verbs_calls.set_option(*id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof(traffic_class));
+        set_type_of_service(*id, (uint8_t)domain->settings.traffic_class);
     }
     if (!result && domain->settings.ack_timeout >= 0) {
         uint8_t timeout = (uint8_t)domain->settings.ack_timeout;

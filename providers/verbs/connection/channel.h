@@ -24,6 +24,8 @@ void verbs_channel_close(struct verbs_domain *domain);
  */
 int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, union tcp_address *address,
                   const char *service, struct rdma_cm_id **id, char *text, size_t text_size);
+/* Mark packets with the endpoint's traffic class, if it has one. Call this before the peer's address is resolved. */
+void verbs_id_set_traffic_class(struct rdma_cm_id *id, const struct ofp_endpoint *endpoint);
 /* Get the address of the peer. */
 void verbs_id_get_peer_address(struct rdma_cm_id *id, union tcp_address *address);
 

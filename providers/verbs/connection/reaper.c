@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct verbs_closing_id {
@@ -11,12 +12,17 @@ struct verbs_closing_id {
     struct ibv_qp *qp; /* NULL: none, or closed already */
 };
 
-/* The context of the queue pair is freed behind it: no asynchronous event can refer to it any more. */
-static void close_queue_pair(struct ibv_qp *qp)
+void verbs_qp_close(struct ibv_qp *qp)
 {
     struct verbs_qp_context *context = qp->qp_context;
+    struct verbs_qp_end *end = context->end;
+    _Atomic bool *some = end ? end->some : NULL;
 
-    verbs_calls.destroy_qp(qp);
+    /* The owner may free `end` as soon as it is written. */
+    if (verbs_calls.destroy_qp(qp) == 0 && end) {
+        atomic_store_explicit(&end->destroyed, true, memory_order_release);
+        atomic_store_explicit(some, true, memory_order_release);
+    }
     free(context);
 }
 
@@ -37,7 +43,7 @@ static bool close_next_pair(struct verbs_reaper *reaper)
     closing->qp = NULL;
     reaper->ending++;
     pthread_mutex_unlock(&reaper->lock);
-    close_queue_pair(qp);
+    verbs_qp_close(qp);
     pthread_mutex_lock(&reaper->lock);
     OFP_CHECK(reaper->ending > 0);
     reaper->ending--;
@@ -99,7 +105,7 @@ void verbs_id_close_later(struct verbs_domain *domain, struct rdma_cm_id *id, st
     if (!closing || (!reaper->running && !start_reaper(reaper))) {
         free(closing);
         if (qp)
-            close_queue_pair(qp);
+            verbs_qp_close(qp);
         verbs_calls.destroy_id(id);
         return;
     }

@@ -8,6 +8,12 @@
 
 #include "objects.h"
 
+/*
+ * Destroy a queue pair and its context, a struct verbs_qp_context from malloc. No asynchronous event can refer to the
+ * context any more. The owner must outlive the call.
+ */
+void verbs_qp_close(struct ibv_qp *qp);
+
 void verbs_reaper_open(struct verbs_domain *domain);
 /*
  * Close an id later, and its queue pair `qp` (or NULL) before it. No events of the id are delivered any more. The

@@ -189,4 +189,5 @@ const struct ofp_endpoint_ops verbs_datagram_ops = {
     .progress = progress_datagrams,
     .arm = arm_datagram_queue,
     .disarm = disarm_datagram_queue,
+    .marks_packets = true,
 };

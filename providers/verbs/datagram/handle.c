@@ -79,6 +79,16 @@ static int choose_source_gid(const struct verbs_datagram *endpoint, const union 
     return index < 0 ? endpoint->gid_index : index;
 }
 
+/* The endpoint's, else the parameter's. */
+static uint8_t get_traffic_class(const struct verbs_datagram *endpoint)
+{
+    int setting = endpoint->domain->settings.traffic_class;
+
+    if (endpoint->base->traffic_class)
+        return (uint8_t)(endpoint->base->traffic_class & ~OFP_TRAFFIC_CLASS);
+    return setting >= 0 ? (uint8_t)setting : 0;
+}
+
 struct ibv_ah_attr verbs_datagram_handle_build(const struct verbs_datagram *endpoint,
                                                const struct verbs_datagram_address *to)
 {
@@ -92,7 +102,7 @@ struct ibv_ah_attr verbs_datagram_handle_build(const struct verbs_datagram *endp
         attr.grh.dgid = to->gid;
         attr.grh.sgid_index = (uint8_t)choose_source_gid(endpoint, &to->gid);
         attr.grh.hop_limit = HOP_LIMIT;
-        attr.grh.traffic_class = domain->settings.traffic_class >= 0 ? (uint8_t)domain->settings.traffic_class : 0;
+        attr.grh.traffic_class = get_traffic_class(endpoint);
     }
     return attr;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device/limits.h"
@@ -48,13 +49,16 @@ static int read_numa_node(const char *device)
     return verbs_device_read_line(device, "device/numa_node", line, sizeof(line)) ? atoi(line) : -1;
 }
 
+/* By the system call: glibc has the function from 2.29 on, and musl has it not. */
+static bool find_own_node(unsigned *node) { return syscall(SYS_getcpu, NULL, node, NULL) == 0; }
+
 int verbs_port_compute_distance(const struct verbs_port *port)
 {
     char path[64], line[4096], *next = line;
-    unsigned processor, node;
+    unsigned node;
     long distance = NEAR;
 
-    if (port->numa_node < 0 || getcpu(&processor, &node) != 0)
+    if (port->numa_node < 0 || !find_own_node(&node))
         return NEAR;
     snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/distance", node);
     if (!read_line(path, line, sizeof(line)))

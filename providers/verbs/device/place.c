@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -59,6 +59,7 @@ static int open_bound_endpoint(struct verbs_endpoint *endpoint, const char *serv
 
     if (result)
         return result;
+    verbs_id_set_traffic_class(endpoint->id, endpoint->base);
     result = verbs_pair_open(endpoint, text, text_size);
     if (result) {
         verbs_calls.destroy_id(endpoint->id);

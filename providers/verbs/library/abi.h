@@ -153,7 +153,8 @@ struct ibv_device {
 struct ibv_device_attr {
     char fw_ver[64];
     uint64_t unused_names[4];
-    uint32_t unused_version[3];
+    uint32_t vendor_id;
+    uint32_t unused_version[2];
     int unused_pairs;
     int max_qp_wr;
     unsigned unused_capabilities;

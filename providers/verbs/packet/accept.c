@@ -81,11 +81,17 @@ static void reject_incoming(struct verbs_rdm *rdm, struct incoming *incoming, co
     verbs_id_close_later(rdm->domain, incoming->id, NULL);
 }
 
-void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, bool later)
+void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, enum ofpi_refusal why)
 {
-    uint8_t data = later ? VERBS_REJECT_LATER : VERBS_REJECT;
+    uint8_t data[VERBS_VERSION_DATA_MAX];
+    size_t length = 1;
 
-    reject_incoming(verbs_rdm_of(channel), incoming_of_handle(request), &data, sizeof(data));
+    data[0] = why == OFPI_REFUSE_LATER ? VERBS_REJECT_LATER : VERBS_REJECT;
+    if (why == OFPI_REFUSE_INCOMPATIBLE) {
+        data[0] = VERBS_REJECT_VERSION;
+        length += channel->user->first_hello(channel, data + 1);
+    }
+    reject_incoming(verbs_rdm_of(channel), incoming_of_handle(request), data, length);
 }
 
 /* `rejection` is from the caller's view, and the text from ours. */
@@ -140,7 +146,7 @@ static void verify_caller(struct verbs_rdm *rdm, struct incoming *incoming, cons
     struct verbs_challenge challenge;
 
     if (!verbs_challenge_end(rdm->challenges, request->challenge, &ends->dgid, verbs_core->now(), &challenge)) {
-        verbs_path_reject(rdm->channel, (uintptr_t)incoming, true);
+        verbs_path_reject(rdm->channel, (uintptr_t)incoming, OFPI_REFUSE_LATER);
         return;
     }
     verbs_id_get_peer_address(incoming->id, &facts.caller);
@@ -191,5 +197,5 @@ void verbs_path_requested(struct verbs_listener *listener, const struct verbs_ev
     event->id->context = NULL;
     handle_path_request(rdm, &incoming, event);
     if (!incoming.answered)
-        verbs_path_reject(rdm->channel, (uintptr_t)&incoming, false);
+        verbs_path_reject(rdm->channel, (uintptr_t)&incoming, OFPI_REFUSE);
 }

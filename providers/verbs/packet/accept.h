@@ -10,7 +10,7 @@
 
 /* Entries of the channel's table. */
 int verbs_path_accept(struct ofpi_path *path, uint64_t request, const uint8_t *hello, size_t length);
-void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, bool later);
+void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, enum ofpi_refusal why);
 
 /* Handles a connection request at the endpoint's own id. */
 void verbs_path_requested(struct verbs_listener *listener, const struct verbs_event *event);

@@ -18,9 +18,12 @@
 #include "packet/registration.h"
 #include "packet/path.h"
 #include "packet/probe.h"
+#include "packet/receive.h"
 #include "packet/work.h"
 
 #define SEND_BUFFERS 128
+/* The reserve for lost buffers is a quarter of the receive buffers. */
+#define RESERVE_DIVISOR 4
 /* Initial capacity of the completion queue, in paths. */
 #define PATHS_FIRST 8
 /* Pause between polls while an endpoint closes, ns. */
@@ -41,10 +44,12 @@ void verbs_packet_limits_compute(const struct verbs_port *port, struct ofpi_chan
     uint64_t buffers = verbs_core->param_size("VERBS_PACKET_BUFFERS"),
              most = choose_smaller_size((uint64_t)port->device.max_srq_wr,
                                         (uint64_t)port->device.max_cqe - (uint64_t)PATHS_FIRST * depth);
+    uint32_t receive_size = choose_smaller_size(buffers, most);
 
     *limits = (struct ofpi_channel_limits){
         .packet_size = choose_smaller_size(verbs_core->param_size("VERBS_PACKET_SIZE"), port->limits.message_size),
-        .receive_size = choose_smaller_size(buffers, most),
+        .receive_size = receive_size,
+        .spare_size = verbs_port_is_soft_roce(port) ? receive_size / RESERVE_DIVISOR : 0,
         .send_size = SEND_BUFFERS,
         .path_window = verbs_path_compute_window(depth),
         .inline_size = port->limits.inline_size,
@@ -78,6 +83,7 @@ static void close_rdm_queues(struct verbs_rdm *rdm)
 {
     /* The queue pairs use these queues. */
     verbs_reaper_drain_pairs(rdm->domain);
+    verbs_packet_buffers_close(rdm);
     if (rdm->srq)
         verbs_calls.destroy_srq(rdm->srq);
     if (rdm->cq)
@@ -119,7 +125,9 @@ static int progress_channel(struct ofpi_channel *channel)
     int count;
 
     verbs_packets_flush(rdm);
+    verbs_packet_holders_check(rdm);
     count = verbs_rdm_poll(rdm, &empty);
+    verbs_packet_buffers_reclaim(rdm, empty);
     return count + (empty ? verbs_paths_report_ends(rdm) : 0);
 }
 
@@ -240,8 +248,8 @@ static int open_packet_channel(struct ofp_endpoint *base, struct verbs_rdm *rdm,
 
     if (result && !text[0])
         snprintf(text, text_size, "the device %s takes no memory for %u packets of %u bytes: %s",
-                 verbs_device_name_of(rdm->domain->port), limits->receive_size + limits->send_size, limits->packet_size,
-                 strerror(-result));
+                 verbs_device_name_of(rdm->domain->port), limits->receive_size + limits->spare_size + limits->send_size,
+                 limits->packet_size, strerror(-result));
     return result;
 }
 
@@ -274,6 +282,8 @@ static int open_rdm_endpoint(struct ofp_endpoint *base, const char *service, cha
     if (result)
         goto no_queues;
     result = create_challenges(rdm);
+    if (!result)
+        result = verbs_packet_buffers_open(rdm, &limits);
     if (result)
         goto no_queues;
     result = verbs_id_open(rdm->domain, &rdm->listener, &rdm->address, service, &rdm->id, text, text_size);
@@ -312,4 +322,5 @@ const struct ofp_endpoint_ops verbs_rdm_ops = {
     OFPI_RDM_ENDPOINT_OPS(sizeof(struct verbs_rdm)),
     .open = open_rdm_endpoint,
     .name = get_rdm_address,
+    .marks_packets = true,
 };

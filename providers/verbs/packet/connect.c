@@ -11,6 +11,7 @@
 
 #include "connection/channel.h"
 #include "connection/reaper.h"
+#include "meet/versions.h"
 #include "packet/path.h"
 #include "packet/work.h"
 #include "queue/state.h"
@@ -73,6 +74,8 @@ static int open_path_id(struct verbs_path *path, char *text, size_t text_size)
     if (tcp_address_parse(peer->address, peer->address_length, &to) != 0)
         return -EINVAL;
     result = verbs_id_open(rdm->domain, &path->listener, &from, NULL, &path->id, text, text_size);
+    if (!result)
+        verbs_id_set_traffic_class(path->id, peer->endpoint);
     if (!result && verbs_calls.resolve_addr(path->id, NULL, &to.any, VERBS_RESOLVE_MS) != 0) {
         result = -errno;
         snprintf(text, text_size, "the connection manager finds no way there: %s", strerror(-result));
@@ -145,9 +148,19 @@ static void build_second_request(struct verbs_path *path)
         verbs_second_request_encode(data, tcp_address_get_port(&facts->caller), facts, proof));
 }
 
-/* NULL: a later attempt may succeed. `text`: none will. */
-static struct verbs_facts *create_facts(struct verbs_path *path, const struct verbs_event *event, char *text,
-                                        size_t text_size)
+static void describe_challenge_version(const struct verbs_event *event, char *text, size_t text_size)
+{
+    const struct ofpi_versions ours = {VERBS_PROOF_VERSION, VERBS_PROOF_VERSION};
+    struct ofpi_versions theirs = {0};
+
+    if (event->data_length > 1)
+        theirs = (struct ofpi_versions){event->data[1], event->data[1]};
+    ofpi_versions_describe("the proof of keys over verbs", ours, theirs, text, text_size);
+}
+
+/* NULL: a later attempt may succeed, but none will with an *error (positive) and a text. */
+static struct verbs_facts *create_facts(struct verbs_path *path, const struct verbs_event *event, int *error,
+                                        char *text, size_t text_size)
 {
     const struct ofpi_path *base = path->base;
     struct verbs_facts *facts = calloc(1, sizeof(*facts));
@@ -156,10 +169,15 @@ static struct verbs_facts *create_facts(struct verbs_path *path, const struct ve
     if (!facts)
         return NULL;
     if (!verbs_request_decode(path->request_data + 1, path->request_data_length - 1u, &first) || first.has_proof ||
-        !verbs_challenge_decode(event->data, event->data_length, facts))
-        snprintf(text, text_size, "the peer proves keys in another way; update the older ofipy");
-    else if (base->channel->user->is_of_peer(path->base, facts->acceptor_hello, facts->acceptor_hello_length, text,
-                                             text_size)) {
+        !verbs_challenge_decode(event->data, event->data_length, facts)) {
+        *error = EPROTONOSUPPORT;
+        describe_challenge_version(event, text, text_size);
+        free(facts);
+        return NULL;
+    }
+    *error = -base->channel->user->first_hello_check(path->base, facts->acceptor_hello, facts->acceptor_hello_length,
+                                                     text, text_size);
+    if (!*error) {
         facts->caller = path->rdm->address;
         facts->caller_hello_length = (uint8_t)first.hello_length;
         memcpy(facts->caller_hello, first.hello, first.hello_length);
@@ -175,7 +193,7 @@ static struct verbs_facts *create_facts(struct verbs_path *path, const struct ve
 static void handle_challenge(struct verbs_path *path, const struct verbs_event *event)
 {
     char text[OFP_TEXT_MAX] = "";
-    int result;
+    int result, error = 0;
 
     if (!path->rdm->challenges) {
         report_key_difference(path, VERBS_REJECT_KEY_HERE);
@@ -185,9 +203,9 @@ static void handle_challenge(struct verbs_path *path, const struct verbs_event *
         report_rejection(path, true, ECONNREFUSED, "the peer did not wait for the proof");
         return;
     }
-    path->facts = create_facts(path, event, text, sizeof(text));
+    path->facts = create_facts(path, event, &error, text, sizeof(text));
     if (!path->facts) {
-        report_rejection(path, !text[0], ECONNREFUSED, text);
+        report_rejection(path, !error, error ? error : ECONNREFUSED, text);
         return;
     }
     verbs_id_close_later(path->rdm->domain, path->id, NULL);
@@ -253,6 +271,16 @@ static void path_request_answered(struct verbs_path *path, const struct verbs_ev
     path->base->channel->user->accepted(path->base, event->data, hello_length);
 }
 
+/* The peer's hello says which versions it speaks. A hello that this side could have accepted is a lie. */
+static void path_rejected_as_incompatible(struct verbs_path *path, const struct verbs_event *event)
+{
+    char text[OFP_TEXT_MAX] = "";
+    int error = path->base->channel->user->first_hello_check(path->base, event->data + 1, event->data_length - 1u, text,
+                                                             sizeof(text));
+
+    report_rejection(path, false, error ? -error : ECONNREFUSED, error ? text : "the peer refused");
+}
+
 /* Without private data the peer's connection manager rejects, for its program, a request that the program never got. */
 static void path_rejected_by_program(struct verbs_path *path, const struct verbs_event *event)
 {
@@ -260,6 +288,8 @@ static void path_rejected_by_program(struct verbs_path *path, const struct verbs
 
     if (rejection == VERBS_REJECT_CHALLENGE)
         handle_challenge(path, event);
+    else if (rejection == VERBS_REJECT_VERSION)
+        path_rejected_as_incompatible(path, event);
     else if (rejection >= VERBS_REJECT_KEY_HERE && rejection <= VERBS_REJECT_OTHER_KEY)
         report_key_difference(path, rejection);
     else

@@ -11,6 +11,7 @@
 #define VERBS_PACKET_H
 
 #include "objects.h"
+#include "packet/buffers.h"
 #include "packet/prove.h"
 #include "rdm/transfer/endpoint.h"
 
@@ -40,7 +41,21 @@ struct verbs_rdm {
     struct verbs_path *chained;
     struct verbs_challenges *challenges; /* NULL: the domain has no key */
     uint64_t refused_at;                 /* when a refused caller was last logged as a warning */
-    uint64_t stale;                      /* rejections because the connection manager knew the queue pair already */
+    /* Of a device that loses buffers: */
+    struct verbs_buffers buffers;     /* buffers.all is owned; NULL: the device loses none */
+    struct ofpi_packet *first_packet; /* the packets are an array, by their index */
+    _Atomic bool destroyed;           /* some queue pair of `buffers.holders` is destroyed */
+    bool holders_end;                 /* some of them is `ending` */
+    uint32_t usable;                  /* as counted in the domain, as the next member */
+    uint64_t reclaimed;
+    uint64_t stale; /* rejections because the connection manager knew the queue pair already */
+};
+
+/* A queue pair that may have a buffer. It is freed when it can have none: its path ends earlier. */
+struct verbs_pair_holder {
+    struct verbs_holder base;
+    struct verbs_qp_end end;
+    bool ending; /* the queue pair was destroyed before the completions were read last */
 };
 
 enum verbs_path_state {
@@ -62,6 +77,7 @@ struct verbs_path {
     struct rdma_cm_id *id; /* NULL, as qp: released */
     struct ibv_qp *qp;
     struct verbs_qp_context *qp_context; /* of the queue pair; freed with it */
+    struct verbs_pair_holder *holder;    /* of the queue pair; NULL: the device loses no buffers */
     struct ofpi_path_end end;            /* of a failed path */
     struct rdma_cm_id *probe;            /* asks whether the peer listens */
     struct ibv_qp *probe_pair;           /* its number names the probe; NULL, as `probe`: none */

@@ -7,6 +7,7 @@
 #include "connection/reaper.h"
 #include "packet/number.h"
 #include "packet/probe.h"
+#include "packet/receive.h"
 #include "packet/work.h"
 #include "queue/state.h"
 
@@ -67,17 +68,19 @@ int verbs_path_pair_open(struct verbs_path *path)
     /* It stays in RESET until the peer is known: nothing can be received before. */
     path->qp_context = calloc(1, sizeof(*path->qp_context));
     path->qp = path->qp_context ? create_path_pair(path) : NULL;
-    if (path->qp) {
+    if (!path->qp) {
+        result = -errno;
+        free(path->qp_context);
+    } else {
         path->qp_context->id = path->id;
         path->number = path->qp->qp_num;
-        if (verbs_number_add(rdm, path))
+        if (verbs_path_holder_open(path) && verbs_number_add(rdm, path))
             return 0;
-        verbs_calls.destroy_qp(path->qp);
+        verbs_qp_close(path->qp);
         path->qp = NULL;
-        errno = ENOMEM;
+        path->holder = NULL;
+        result = -ENOMEM;
     }
-    result = -errno;
-    free(path->qp_context);
     rdm->cq_reserved -= rdm->depth;
     return result;
 }
@@ -88,6 +91,7 @@ static void remove_path_pair(struct verbs_path *path)
     verbs_number_remove(path->rdm, path);
     path->rdm->cq_reserved -= path->rdm->depth;
     path->qp = NULL;
+    path->holder = NULL;
 }
 
 /*
@@ -109,8 +113,7 @@ static void stop_path(struct verbs_path *path)
     if (path->qp)
         verbs_qp_fail(path->qp);
     if (path->moves) {
-        verbs_calls.destroy_qp(path->qp);
-        free(path->qp_context);
+        verbs_qp_close(path->qp);
         remove_path_pair(path);
     }
     verbs_path_sends_cancel(path);
@@ -124,10 +127,8 @@ void verbs_path_remove(struct verbs_path *path)
     stop_path(path);
     OFP_CHECK(path->stopped && !path->moves);
     qp = path->qp;
-    if (qp && !path->id) {
-        verbs_calls.destroy_qp(qp);
-        free(path->qp_context);
-    }
+    if (qp && !path->id)
+        verbs_qp_close(qp);
     if (qp)
         remove_path_pair(path);
     if (path->id)

@@ -80,8 +80,11 @@ void verbs_probe_start(struct ofpi_path *base)
         return;
     path->probe_listener.event = handle_probe_event;
     begun = tcp_address_parse(base->peer->address, base->peer->address_length, &to) == 0 &&
-            verbs_id_open(domain, &path->probe_listener, &from, NULL, &path->probe, text, sizeof(text)) == 0 &&
-            create_probe_pair(path) && verbs_calls.resolve_addr(path->probe, NULL, &to.any, VERBS_RESOLVE_MS) == 0;
+            verbs_id_open(domain, &path->probe_listener, &from, NULL, &path->probe, text, sizeof(text)) == 0;
+    if (begun) {
+        verbs_id_set_traffic_class(path->probe, base->peer->endpoint);
+        begun = create_probe_pair(path) && verbs_calls.resolve_addr(path->probe, NULL, &to.any, VERBS_RESOLVE_MS) == 0;
+    }
     path->probe_deadline.expired = probe_expired;
     path->probe_deadline.deadline = verbs_core->now() + (begun ? PATIENCE : 0);
     verbs_core->timer_start(domain->base, &path->probe_deadline);

@@ -18,6 +18,7 @@
 #define VERBS_PROOF_REQUEST_SIZE (VERBS_PORT_SIZE + VERBS_CHALLENGE_SIZE + VERBS_CALLER_NONCE_SIZE + OFPI_PROOF_SIZE)
 #define VERBS_FIRST_REQUEST_MAX (VERBS_PORT_SIZE + OFPI_HELLO_MAX + 1)
 #define VERBS_CHALLENGE_DATA_MAX (2 + VERBS_CHALLENGE_SIZE + VERBS_ACCEPTOR_NONCE_SIZE + OFPI_HELLO_MAX)
+#define VERBS_VERSION_DATA_MAX (1 + OFPI_HELLO_MAX)
 #define VERBS_PROVEN_ANSWER_MAX (OFPI_HELLO_MAX + OFPI_PROOF_SIZE)
 
 /* The first byte of a rejection. Versions without proofs know the first two, and take any other for the second. */
@@ -27,7 +28,8 @@ enum verbs_rejection {
     VERBS_REJECT_CHALLENGE,
     VERBS_REJECT_KEY_HERE,  /* the rejecting side has a key, and got no proof */
     VERBS_REJECT_KEY_THERE, /* the rejecting side has no key, and the other side has one */
-    VERBS_REJECT_OTHER_KEY  /* the proof is invalid */
+    VERBS_REJECT_OTHER_KEY, /* the proof is invalid */
+    VERBS_REJECT_VERSION    /* no version is common; the hello of the rejecting side follows */
 };
 
 enum verbs_role { VERBS_CALLER = 'c', VERBS_ACCEPTOR = 'a' };

@@ -7,6 +7,7 @@
 
 #include "packet/number.h"
 #include "packet/path.h"
+#include "packet/receive.h"
 #include "queue/fault.h"
 
 #define BATCH 16
@@ -32,16 +33,6 @@ uint32_t verbs_path_compute_window(uint32_t depth) { return depth / 2 - SPARE; }
 
 /* IDs of sends are odd. IDs of receives are pointers to their packets, which are even. */
 static uint64_t encode_send_id(uint64_t number) { return number << 1 | 1; }
-
-int verbs_packet_post_receive(struct ofpi_channel *channel, struct ofpi_packet *packet)
-{
-    struct verbs_rdm *rdm = verbs_rdm_of(channel);
-    struct ibv_sge segment = {
-        .addr = (uintptr_t)packet->bytes, .length = channel->limits.packet_size, .lkey = rdm->packets->mr->lkey};
-    struct ibv_recv_wr request = {.wr_id = (uintptr_t)packet, .sg_list = &segment, .num_sge = 1}, *bad;
-
-    return -ibv_post_srq_recv(rdm->srq, &request, &bad);
-}
 
 void verbs_packets_flush(struct verbs_rdm *rdm)
 {
@@ -257,6 +248,7 @@ static void packet_receive_ended(struct verbs_rdm *rdm, struct verbs_path *path,
 {
     struct ofpi_packet *packet = (struct ofpi_packet *)(uintptr_t)wc->wr_id;
 
+    verbs_packet_receive_complete(rdm, path, packet);
     if (VERBS_LIKELY(wc->status == IBV_WC_SUCCESS && path && path->state <= VERBS_PATH_FAILED)) {
         packet->length = wc->byte_len;
         path->received = true;

@@ -9,7 +9,6 @@
 uint32_t verbs_path_compute_window(uint32_t depth);
 
 /* Entries of the channel's table. */
-int verbs_packet_post_receive(struct ofpi_channel *channel, struct ofpi_packet *packet);
 int verbs_packet_send(struct ofpi_path *path, struct ofpi_packet *packet, bool more);
 int verbs_path_post_read(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
                          uint64_t key, uint64_t length, void *cookie);

@@ -363,9 +363,19 @@ int verbs_send_post(struct verbs_endpoint *endpoint, struct ofp_peer *peer, cons
         verbs_send_queue_count_space(&pair->queue) < (transfer->remote_count > 1 ? transfer->remote_count : 1))
         return -EAGAIN;
     result = is_short ? post_short(endpoint, peer, transfer) : post_registered(endpoint, peer, transfer);
+    /* The device keeps the order: an operation that ends with its work request ends behind all before it. */
+    if (result >= 0 && ofp_operation_is(transfer->op->op, OFP_REMOTE))
+        pair->unconfirmed = result == OFP_POST_DONE;
     if (result >= 0 && (!(transfer->op->flags & OFP_MORE) || verbs_chain_is_full(&pair->chain)))
         verbs_sends_flush(endpoint);
     return result;
+}
+
+/* A write of no bytes needs no key, so any place will do. */
+bool verbs_peer_needs_flush(const struct ofp_peer *peer, struct ofp_remote_segment *there)
+{
+    *there = (struct ofp_remote_segment){0};
+    return verbs_endpoint_of(peer->endpoint)->pair.unconfirmed;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- end */

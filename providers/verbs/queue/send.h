@@ -5,6 +5,8 @@
 
 #include "objects.h"
 
+/* Whether an inline or copied write has completed before its end was reported. */
+bool verbs_peer_needs_flush(const struct ofp_peer *peer, struct ofp_remote_segment *there);
 int verbs_send_post(struct verbs_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 /* Post the chain. */
 void verbs_sends_flush(struct verbs_endpoint *endpoint);

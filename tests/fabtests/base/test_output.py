@@ -2,11 +2,14 @@
 """Sizes, plans and output lines."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import ofipy
 from fabtests.base.output import MachineLines, Row, TableLines
 from ofipy.pingpong.plan import PingPongPlan, fill_time
+from ofipy.pingpong.side import TAG_HELLO, Side
 from ofipy.pingpong.sizes import ALL_SIZES, default_iterations, parse_sizes, shorten_bytes, shorten_count
 
 
@@ -81,8 +84,27 @@ def test_a_plan_travels() -> None:
 def test_a_plan_of_another_version_is_refused() -> None:
     fields = json.loads(PingPongPlan(sizes=(8,)).encode())
     fields["protocol"] = 99
-    with pytest.raises(ValueError, match="version 99"):
+    with pytest.raises(
+        ofipy.IncompatiblePeer, match=r"version 99 of the plan .* version 1 .*update ofipy on this side"
+    ):
         PingPongPlan.decode(json.dumps(fields).encode())
+    del fields["protocol"]
+    with pytest.raises(ValueError, match="a version is meant"):
+        PingPongPlan.decode(json.dumps(fields).encode())
+
+
+def test_both_sides_are_told_of_a_plan_of_another_version() -> None:
+    with Side(first=False, provider="shm") as server, Side(first=True, provider="shm") as client:
+        client.meet(server.offer())
+        fields = json.loads(PingPongPlan(sizes=(8,)).encode()) | {"protocol": 2}
+        client.endpoint.tsend(json.dumps(fields).encode(), client.peer, tag=TAG_HELLO)
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(client.sync)
+            with pytest.raises(ofipy.IncompatiblePeer, match=r"version 2 of the plan .* this side version 1"):
+                server.answer()
+            # In truth it is of the same release.
+            with pytest.raises(ofipy.IncompatiblePeer, match="version 1 of the plan"):
+                waiting.result(timeout=60)
 
 
 def test_a_plan_with_other_fields_is_refused() -> None:

@@ -13,6 +13,7 @@ import pytest
 from fabtests.base.program import names
 from fabtests.suite.entries import SETS
 from fabtests.suite.hosts import Hosts
+from fabtests.suite.multinode_coll import TESTS
 from fabtests.suite.outcome import Outcome
 from fabtests.suite.pair import run_entry
 from fabtests.suite.run import chosen, run_all
@@ -27,7 +28,7 @@ def fabtests(*arguments: str, code: int = 0) -> str:
 
 
 def test_every_entry_is_of_a_program() -> None:
-    known = {*names(), "multinode"}
+    known = {*names(), "multinode", "multinode_coll"}
     assert {line.split()[0] for lines in SETS.values() for line in lines} <= known
     assert {line.split()[0] for line in SETS["all"]} == known
 
@@ -95,3 +96,11 @@ def test_multinode_counts_the_transfers_of_each_way() -> None:
     assert [len(row["repetitions"]) for row in told["patterns"]] == [4, 4]
     assert told["transfers"] == 24
     assert told["ways"] == {"shm": 24}
+
+
+def test_every_collective_has_a_row() -> None:
+    printed = fabtests("multinode_coll", "-n", "3", "-p", "shm", "-I", "2", "-S", "100", "--json")
+    told = json.loads("\n".join(line.removeprefix("[0] ") for line in printed.splitlines()))
+    assert (told["program"], told["processes"], told["bytes"]) == ("multinode_coll", 3, 96)
+    assert [row["test"] for row in told["tests"]] == list(TESTS)
+    assert all(len(row["usec"]) == 2 for row in told["tests"])

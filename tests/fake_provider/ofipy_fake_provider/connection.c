@@ -108,6 +108,8 @@ void fake_control_arrived(struct ofp_endpoint *endpoint, struct packet *packet)
         answer_arrived(endpoint, packet);
     else if (packet->operation == FAKE_GOODBYE && peer)
         ofp_peer_lost(peer, ESHUTDOWN, false, "the other side shut down");
+    else if (packet->operation == FAKE_LOST && peer && peer->state == OFP_PEER_UP)
+        fake_lost_by(peer);
     packet_free(packet);
 }
 

@@ -162,6 +162,21 @@ static void drop_packets(struct fake_endpoint *endpoint, struct ofp_list *packet
     }
 }
 
+void fake_lost_by(struct ofp_peer *peer)
+{
+    ((struct fake_peer *)peer->private)->told = true;
+    ofp_peer_lost(peer, ECONNRESET, false, "the other side lost the connection");
+}
+
+/* A wire would tell the other side of the end of a connection: no message is missing where it does not look. */
+static void tell_of_loss(struct fake_endpoint *endpoint, const struct fake_peer *peer)
+{
+    struct packet *packet = packet_control_new(endpoint->mailbox, FAKE_LOST, NULL, 0);
+
+    if (packet)
+        mailbox_put(peer->target, packet);
+}
+
 void fake_peer_down(struct ofp_peer *peer)
 {
     struct fake_peer *self = peer->private;
@@ -176,6 +191,9 @@ void fake_peer_down(struct ofp_peer *peer)
         endpoint->streaming--;
     drop_packets(endpoint, &self->streams);
     ofp_list_remove(&self->node);
+    if (endpoint->mailbox && !self->told && !fake_is_connected(peer->endpoint))
+        tell_of_loss(endpoint, self);
+    self->told = false;
     mailbox_release(self->target);
     self->target = NULL;
 }

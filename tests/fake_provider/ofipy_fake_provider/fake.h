@@ -50,10 +50,10 @@ struct mailbox {
 };
 
 /*
- * What connections say, beside enum ofp_operation_code. Such a packet has FAKE_PRIVATE_DATA bytes of room. A knock comes
+ * What connections say, and FAKE_LOST of type RDM, whose sender has lost the peer that gets it, beside enum ofp_operation_code. Such a packet has FAKE_PRIVATE_DATA bytes of room. A knock comes
  * back as its own answer, from the endpoint that accepts, or from nobody and with an error.
  */
-enum packet_control { FAKE_KNOCK = 0x100, FAKE_ANSWER, FAKE_GOODBYE };
+enum packet_control { FAKE_KNOCK = 0x100, FAKE_ANSWER, FAKE_GOODBYE, FAKE_LOST };
 #define FAKE_PRIVATE_DATA 256
 
 enum packet_stage {
@@ -116,6 +116,7 @@ struct fake_peer {
     struct ofp_list streams;   /* packets from it whose payload is on its way into a receive */
     uint64_t waiting;          /* operations to it that wait for their packet's return */
     bool leaving;              /* says goodbye when none of them is left */
+    bool told;                 /* it has lost us, and need not hear that we lose it */
 };
 
 struct fake_passive {
@@ -204,6 +205,8 @@ static inline bool fake_is_connected(const struct ofp_endpoint *endpoint)
 }
 /* The peer is reachable. Takes over the reference to its mailbox. */
 void fake_meet(struct ofp_peer *peer, struct mailbox *target);
+/* The other side has lost the connection. */
+void fake_lost_by(struct ofp_peer *peer);
 /* The peer that sent a packet, if the core knows it. */
 struct ofp_peer *fake_sender(struct ofp_endpoint *endpoint, const struct packet *packet);
 

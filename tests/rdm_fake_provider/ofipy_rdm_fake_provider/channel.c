@@ -155,10 +155,13 @@ static int accept(struct ofpi_path *path, uint64_t request, const uint8_t *hello
     return result;
 }
 
-static void refuse(struct ofpi_channel *channel, uint64_t request, bool later)
+static void refuse(struct ofpi_channel *channel, uint64_t request, enum ofpi_refusal why)
 {
-    (void)channel;
-    rdmfake_line_put((struct rdmfake_line *)(uintptr_t)request, 0, RDMFAKE_REFUSE, later, NULL, NULL, 0);
+    uint8_t hello[OFPI_HELLO_MAX];
+    size_t length = why == OFPI_REFUSE_INCOMPATIBLE ? channel->user->first_hello(channel, hello) : 0;
+
+    rdmfake_line_put((struct rdmfake_line *)(uintptr_t)request, 0, RDMFAKE_REFUSE, why == OFPI_REFUSE_LATER, NULL,
+                     hello, (uint32_t)length);
 }
 
 static void close_path(struct ofpi_path *path)
@@ -201,6 +204,19 @@ static void packet_came(struct ofpi_channel *channel, struct ofpi_path *path, co
     channel->user->arrived(channel, path, packet, NULL, 0);
 }
 
+static void refused(struct ofpi_path *path, const struct rdmfake_event *event)
+{
+    struct ofpi_path_end end = {.error = ECONNREFUSED, .text = "the peer refused"};
+    char text[OFP_TEXT_MAX];
+    int error = event->length
+                    ? path->channel->user->first_hello_check(path, event->bytes, event->length, text, sizeof(text))
+                    : 0;
+
+    if (error)
+        end = (struct ofpi_path_end){.error = -error, .text = text};
+    path->channel->user->refused(path, event->flag, &end);
+}
+
 static void ended(struct ofpi_path *path, const struct rdmfake_event *event)
 {
     /* Nobody there any more, or only this line has ended: the other side's port tells. */
@@ -237,8 +253,7 @@ static void path_event(struct ofpi_channel *channel, struct ofpi_path *path, str
         channel->user->accepted(path, event->bytes, event->length);
         break;
     case RDMFAKE_REFUSE:
-        channel->user->refused(path, event->flag,
-                               &(struct ofpi_path_end){.error = ECONNREFUSED, .text = "the peer refused"});
+        refused(path, event);
         break;
     case RDMFAKE_CONFIRM:
         channel->user->confirmed(path);

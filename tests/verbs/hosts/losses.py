@@ -66,13 +66,16 @@ def test_buffers_of_lost_peers_come_back(there: OtherHost) -> None:
         lose_peers(ep, there)
         spent = time.monotonic() - began
         print(f"{PEERS} lost peers: {spent:.0f} s, {1000 * spent / PEERS:.0f} ms each")
-        print(before, ep.stats())
         # A message needs a buffer here, and PEERS / 2 have been begun and never ended.
         with there.running(*PYTHON, "-c", AFTER, str(ep.address)) as speaker:
             for number in range(AFTERWARDS):
                 received = ep.trecv(tag=TAG_AFTERWARDS).wait(timeout=SECONDS)
                 assert received.length == AFTER_BYTES, number
             assert speaker.wait(timeout=SECONDS) == 0
+        after = ep.stats()
+        print(f"packet buffers: {before.packet_buffers}, {after.packet_buffers_reclaimed} reclaimed")
+        assert after.packet_buffers == before.packet_buffers
+        assert after.packet_buffers_reclaimed - before.packet_buffers_reclaimed >= PEERS // 4
 
 
 def lose_peers(ep: ofipy.Endpoint, there: OtherHost) -> None:

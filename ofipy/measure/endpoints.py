@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the core costs without Python: loops in C over the public calls, for benchmarks."""
+"""Loops over endpoints, and of prepared requests."""
 
-import socket
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ofipy._base.binding import check
-from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Op, complete_flags
 from ofipy._base.limits import UINT32_MAX, UINT64_MAX, whole_number
 from ofipy._base.measure_binding import ffi, lib
+from ofipy._completion.request import PreparedRequest
 from ofipy._memory.region import Region, own_region
 from ofipy._memory.remote import RemoteRegion
 from ofipy._objects.endpoint import Endpoint
+from ofipy.measure.arguments import single_times, view_memory, whole_count
 
-__all__ = [
-    "fetch_add",
-    "match",
-    "pingpong",
-    "rma",
-    "socket_pingpong",
-    "socket_stream",
-    "stream",
-    "write",
-]
+__all__ = ["fetch_add", "pingpong", "prepared", "rma", "stream", "write"]
 
 _NUMBER_BYTES = 8
 
@@ -93,8 +84,8 @@ def pingpong(
     attributes = {
         **outgoing,
         **incoming,
-        "iterations": _count("iterations", iterations, "pingpong"),
-        "nanoseconds": _times(nanoseconds, iterations, "pingpong"),
+        "iterations": whole_count("iterations", iterations, "pingpong"),
+        "nanoseconds": single_times(nanoseconds, iterations, "pingpong"),
         "untagged": tag is None,
         "tag_step": whole_number("tag_step", tag_step, 0, UINT64_MAX, operation="pingpong"),
         "tag_ahead": tag_ahead % 2**64,
@@ -140,13 +131,13 @@ def stream(
     float
         Seconds.
     """
-    memory = _view(buffer, writable=not first)
+    memory = view_memory(buffer, writable=not first)
     attributes = {
         "send_buffer" if first else "receive_buffer": memory,
         "length": len(memory),
         "depth": whole_number("messages", messages, 1, lib.OFP_COUNT_MAX, operation="stream"),
-        "iterations": _count("windows", windows, "stream"),
-        "nanoseconds": _times(nanoseconds, windows, "stream"),
+        "iterations": whole_count("windows", windows, "stream"),
+        "nanoseconds": single_times(nanoseconds, windows, "stream"),
     }
     return _run(lib.ofp_measure_stream, "stream", endpoint, peer, first, tag, attributes)
 
@@ -213,8 +204,8 @@ def write(
     attributes = {
         **outgoing,
         **incoming,
-        "iterations": _count("iterations", iterations, "write"),
-        "nanoseconds": _times(nanoseconds, iterations, "write"),
+        "iterations": whole_count("iterations", iterations, "write"),
+        "nanoseconds": single_times(nanoseconds, iterations, "write"),
         "remote_offset": remote.offset,
         "remote_key": remote.key,
         "flags": complete_flags(complete),
@@ -258,8 +249,8 @@ def fetch_add(
     if remote.length != _NUMBER_BYTES:
         raise InvalidArgument(f"{remote.length} bytes of remote memory; 8 are meant", operation="fetch_add")
     attributes = {
-        "iterations": _count("iterations", iterations, "fetch_add"),
-        "nanoseconds": _times(nanoseconds, iterations, "fetch_add"),
+        "iterations": whole_count("iterations", iterations, "fetch_add"),
+        "nanoseconds": single_times(nanoseconds, iterations, "fetch_add"),
         "remote_offset": remote.offset,
         "remote_key": remote.key,
     }
@@ -318,142 +309,28 @@ def rma(
         **place,
         "op": Op.READ.value if reads else Op.WRITE.value,
         "flags": complete_flags(None if reads else "delivery"),
-        "iterations": _count("iterations", iterations, "rma"),
+        "iterations": whole_count("iterations", iterations, "rma"),
         "depth": whole_number("depth", depth, 1, lib.OFP_COUNT_MAX, operation="rma"),
-        "nanoseconds": _times(nanoseconds, iterations, "rma"),
+        "nanoseconds": single_times(nanoseconds, iterations, "rma"),
         "remote_offset": remote.offset,
         "remote_key": remote.key,
     }
     return _run(lib.ofp_measure_rma, "rma", endpoint, peer, True, 0, attributes)
 
 
-def socket_pingpong(
-    connection: socket.socket,
-    *,
-    first: bool,
-    send: Any,
-    receive: Any,
-    iterations: int,
-    nanoseconds: npt.NDArray[np.int64] | None = None,
-) -> float:
-    """What :func:`pingpong` does, over a bare stream socket that spins: what others are compared with.
-
-    Parameters
-    ----------
-    connection : socket.socket
-        Connected, of a stream protocol, non-blocking.
-    first : bool
-        Whether this side sends first.
-    send, receive : contiguous buffers of one size
-        What to send, and where to receive.
-    iterations : int
-        Round trips.
-    nanoseconds : ndarray of int64, shape (iterations,), optional
-        Where the time of each round trip goes.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Raises
-    ------
-    InvalidArgument
-        When the sizes differ, or are 0.
-    FabricError
-        When the connection breaks.
-    """
-    outgoing, incoming = _view(send), _view(receive, writable=True)
-    if len(outgoing) != len(incoming):
-        raise InvalidArgument(
-            f"buffers of {len(outgoing)} and {len(incoming)} bytes; as many of each are meant",
-            operation="socket_pingpong",
-        )
-    attributes = {
-        "fd": connection.fileno(),
-        "first": first,
-        "send_buffer": outgoing,
-        "receive_buffer": incoming,
-        "length": len(outgoing),
-        "iterations": _count("iterations", iterations, "socket_pingpong"),
-        "nanoseconds": _times(nanoseconds, iterations, "socket_pingpong"),
-    }
-    elapsed = lib.ofp_measure_socket_pingpong(ffi.new("struct ofp_measure_socket_attr *", attributes))
-    return check(elapsed, operation="socket_pingpong") / 1e9
-
-
-def socket_stream(connection: socket.socket, *, first: bool, buffer: Any, messages: int) -> float:
-    """What :func:`stream` does with one window, over a bare stream socket that spins.
-
-    Parameters
-    ----------
-    connection : socket.socket
-        Connected, of a stream protocol, non-blocking.
-    first : bool
-        Whether this side sends the window.
-    buffer : contiguous buffer
-        What every message sends, or where every message is received.
-    messages : int
-        In the window.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Raises
-    ------
-    InvalidArgument
-        When the buffer is empty.
-    FabricError
-        When the connection breaks.
-    """
-    memory = _view(buffer, writable=not first)
-    attributes = {
-        "fd": connection.fileno(),
-        "first": first,
-        "send_buffer" if first else "receive_buffer": memory,
-        "length": len(memory),
-        "iterations": _count("messages", messages, "socket_stream"),
-    }
-    elapsed = lib.ofp_measure_socket_stream(ffi.new("struct ofp_measure_socket_attr *", attributes))
-    return check(elapsed, operation="socket_stream") / 1e9
-
-
-def _view(buffer: Any, *, writable: bool = False) -> Any:
-    refuse_objects(buffer)
-    return ffi.from_buffer("char[]", buffer, require_writable=writable)
-
-
 def _place(endpoint: Endpoint, role: str, memory: Any, *, writable: bool = False) -> dict[str, Any]:
     """What the loops are told of a buffer, or of a region, whose `role` is "send" or "receive"."""
     if not isinstance(memory, Region):
-        view = _view(memory, writable=writable)
+        view = view_memory(memory, writable=writable)
         return {f"{role}_buffer": view, "length": len(view)}
     region = own_region(memory, endpoint.domain, "measure")
-    view = _view(region.array, writable=writable)
+    view = view_memory(region.array, writable=writable)
     return {
         f"{role}_buffer": view,
         f"{role}_region": region.id,
         f"{role}_offset": region.offset,
         "length": region.length,
     }
-
-
-def _count(name: str, value: int, operation: str) -> int:
-    return whole_number(name, value, 1, 2**40, operation=operation)
-
-
-def _times(nanoseconds: npt.NDArray[np.int64] | None, iterations: int, operation: str) -> Any:
-    """Where C puts the single times."""
-    if nanoseconds is None:
-        return ffi.NULL
-    times = ffi.from_buffer("uint64_t[]", nanoseconds, require_writable=True)
-    if len(times) < iterations:
-        raise InvalidArgument(
-            f"room for {len(times)} times of {iterations}; as many are meant", operation=operation
-        )
-    return times
 
 
 def _run(
@@ -477,24 +354,27 @@ def _run(
     return check(elapsed, operation=operation, provider=endpoint.provider) / 1e9
 
 
-def match(mode: str, depth: int, *, iterations: int) -> float:
-    """Time the matcher alone, without any transport.
+def prepared(*requests: PreparedRequest, iterations: int) -> float:
+    """Start prepared requests in their order, and wait for all, again and again, in C.
 
     Parameters
     ----------
-    mode : str
-        ``expected``, ``unexpected``, ``same-tag``, ``any-source`` or ``masked``.
-    depth : int
-        Entries queued; the one posted last is matched first.
+    *requests : PreparedRequest
+        Not running, and nobody else waits for them. Of a collective, all members do the same.
     iterations : int
-        Matches to time.
+        How often.
 
     Returns
     -------
     float
-        Nanoseconds of one match.
+        Seconds.
+
+    Raises
+    ------
+    FabricError
+        As an operation ended.
     """
-    depth = whole_number("depth", depth, 1, lib.OFP_COUNT_MAX, "entries", operation="match")
-    iterations = _count("iterations", iterations, "match")
-    elapsed = check(lib.ofp_measure_match(mode.encode(), depth, iterations), operation="match")
-    return elapsed / iterations
+    iterations = whole_count("iterations", iterations, "prepared")
+    handles = ffi.new("int64_t[]", [request._handle for request in requests])
+    elapsed = lib.ofp_measure_prepared(handles, len(requests), iterations)
+    return check(elapsed, operation="prepared") / 1e9

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collective/drain.h"
+
+#include <errno.h>
+
+#include "collective/breaking.h"
+#include "collective/message.h"
+
+/* The receive ends with OFP_ETRUNC, for there is no memory for the message; the sender does not notice. */
+static void complete_drain_receive(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                                   struct ofp_completion *completion)
+{
+    struct ofp_group *group = OFP_CONTAINER_OF(owner, struct ofp_group, drain_receive);
+
+    (void)endpoint;
+    (void)op_flags;
+    group->drains = false;
+    /* ECANCELED: the endpoint closes. */
+    if (completion->error != ECANCELED)
+        ofpi_group_schedule(group);
+}
+
+void ofpi_drain_post(struct ofp_group *group)
+{
+    struct ofpi_message message = {.code = OFP_INTERNAL_RECV,
+                                   .rank = OFP_PEER_ANY,
+                                   .sequence = 0,
+                                   .ignore = OFPI_ALL_SEQUENCES,
+                                   .context = &group->drain_receive};
+
+    if (!group->is_broken || group->drains || !group->endpoint)
+        return;
+    group->drain_receive.finish = complete_drain_receive;
+    if (!group->has_drained)
+        ofp_fetch_add(&group->uses, 1);
+    group->has_drained = group->drains = true;
+    if (ofpi_message_post(group, &message, &group->drain_receive))
+        group->drains = false;
+}
+
+void ofpi_drain_end(struct ofp_group *group)
+{
+    if (!group->has_drained)
+        return;
+    group->has_drained = false;
+    ofpi_turn_cancel(&group->due);
+    ofpi_group_release(group);
+}

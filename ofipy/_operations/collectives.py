@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Collectives of a group: functions whose first argument is the group, which has them as methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ofipy._base.atomic_types import AtomicOp
+from ofipy._base.binding import lib
+from ofipy._operations.collective_calls import (
+    describe_alltoall,
+    describe_barrier,
+    describe_broadcast,
+    describe_gather,
+    describe_gathered,
+    describe_reduce_scatter,
+    describe_scatter,
+    describe_vector,
+)
+from ofipy._operations.collective_memory import OPS, Counts
+from ofipy._operations.collective_start import CollectiveRequest, Members, start_call, start_plain_call
+
+__all__ = [
+    "allgather",
+    "allreduce",
+    "alltoall",
+    "barrier",
+    "broadcast",
+    "exscan",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scan",
+    "scatter",
+]
+
+
+# Read once: an attribute of `lib` takes longer to find than a short collective may take.
+_BARRIER = lib.OFP_COLLECTIVE_BARRIER
+_BROADCAST = lib.OFP_COLLECTIVE_BROADCAST
+_REDUCE, _ALLREDUCE = lib.OFP_COLLECTIVE_REDUCE, lib.OFP_COLLECTIVE_ALLREDUCE
+_SCAN, _EXSCAN = lib.OFP_COLLECTIVE_SCAN, lib.OFP_COLLECTIVE_EXSCAN
+_GATHER, _SCATTER = lib.OFP_COLLECTIVE_GATHER, lib.OFP_COLLECTIVE_SCATTER
+_ALLGATHER, _ALLTOALL = lib.OFP_COLLECTIVE_ALLGATHER, lib.OFP_COLLECTIVE_ALLTOALL
+_REDUCE_SCATTER = lib.OFP_COLLECTIVE_REDUCE_SCATTER
+
+
+def _operation_number(op: str | AtomicOp) -> int | None:
+    """The number of a reduction's operation, None where the general function says what is wrong."""
+    return OPS.get(op) if type(op) in (str, AtomicOp) else None
+
+
+def _reduce_vector(
+    group: Members, name: str, kind: int, a: Any, into: Any, op: str | AtomicOp, dtype: Any, root: int | None
+) -> CollectiveRequest[Any]:
+    """A reduction of whole vectors; `root` is the only one that gets it, None: all do."""
+    number = _operation_number(op)
+    if number is not None and dtype is None and (root is None or type(root) is int):
+        gets = root is None or root == group.rank
+        target = a if into is None else into
+        value = target if gets else None
+        started = start_plain_call(group, name, kind, a, target, value, gets, number, root or 0)
+        if started is not None:
+            return started  # type: ignore[no-any-return]
+    call = describe_vector(group, name, kind, a, into, op, dtype, root)
+    return start_call(group, call)  # type: ignore[no-any-return]
+
+
+def barrier(self: Members) -> CollectiveRequest[None]:
+    """Wait until every member has called this.
+
+    Returns
+    -------
+    CollectiveRequest
+        Finished when all have.
+    """
+    started = start_plain_call(self, "barrier", _BARRIER, None, None, None)
+    if started is not None:
+        return started  # type: ignore[no-any-return]
+    return start_call(self, describe_barrier(self))  # type: ignore[no-any-return]
+
+
+def broadcast(self: Members, a: Any, *, root: int = 0) -> CollectiveRequest[Any]:
+    """Copy the root's buffer to all members.
+
+    Parameters
+    ----------
+    a : buffer
+        What the root has; of the same size, and written, at the others.
+    root : int
+        Its rank.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns `a`.
+    """
+    if type(root) is int:
+        started = start_plain_call(self, "broadcast", _BROADCAST, None, a, a, self.rank != root, -1, root)
+        if started is not None:
+            return started  # type: ignore[no-any-return]
+    return start_call(self, describe_broadcast(self, a, root))  # type: ignore[no-any-return]
+
+
+def reduce(
+    self: Members,
+    a: Any,
+    into: Any = None,
+    *,
+    op: str | AtomicOp = "sum",
+    root: int = 0,
+    dtype: Any = None,
+) -> CollectiveRequest[Any]:
+    """Combine the arrays of all members, element by element, into an array of the root's.
+
+    Parameters
+    ----------
+    a : array
+        Of the same shape and dtype everywhere.
+    into : array, optional
+        Where the root gets the result. Default: `a`, in place. Others need none.
+    op : str or AtomicOp
+        ``sum prod min max``, ``lor land lxor`` (0 or 1), ``bor band bxor`` (bits). A minimum or maximum with a NaN is
+        a NaN.
+    root : int
+        Its rank.
+    dtype : dtype or "bfloat16", optional
+        Of the elements, where the buffer has no such dtype.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns the array with the result, None at other ranks.
+    """
+    return _reduce_vector(self, "reduce", _REDUCE, a, into, op, dtype, root)
+
+
+def allreduce(
+    self: Members, a: Any, into: Any = None, *, op: str | AtomicOp = "sum", dtype: Any = None
+) -> CollectiveRequest[Any]:
+    """Combine the arrays of all members, and give the result to all: the same bits everywhere.
+
+    Parameters
+    ----------
+    a, op, dtype
+        As of :meth:`reduce`.
+    into : array, optional
+        Where the result goes. Default: `a`, in place.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns the array with the result.
+    """
+    return _reduce_vector(self, "allreduce", _ALLREDUCE, a, into, op, dtype, None)
+
+
+def scan(
+    self: Members, a: Any, into: Any = None, *, op: str | AtomicOp = "sum", dtype: Any = None
+) -> CollectiveRequest[Any]:
+    """Combine the arrays of the ranks up to each one's own.
+
+    Parameters
+    ----------
+    a, into, op, dtype
+        As of :meth:`allreduce`.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns the array with the result.
+    """
+    return _reduce_vector(self, "scan", _SCAN, a, into, op, dtype, None)
+
+
+def exscan(
+    self: Members, a: Any, into: Any = None, *, op: str | AtomicOp = "sum", dtype: Any = None
+) -> CollectiveRequest[Any]:
+    """Combine the arrays of the ranks below each one's own. The array of rank 0 stays as it is.
+
+    Parameters
+    ----------
+    a, into, op, dtype
+        As of :meth:`allreduce`.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns the array with the result.
+    """
+    return _reduce_vector(self, "exscan", _EXSCAN, a, into, op, dtype, None)
+
+
+def gather(
+    self: Members, a: Any, into: Any = None, *, counts: Counts | None = None, root: int = 0
+) -> CollectiveRequest[Any]:
+    """Collect a block of each member in a buffer of the root's, in rank order.
+
+    Parameters
+    ----------
+    a : buffer
+        The own block. At the root without `into`: the buffer of all blocks, its own among them.
+    into : buffer, optional
+        Where the root gets all blocks. Others need none.
+    counts : sequence of int, optional
+        Elements of each rank's block, the same on all ranks, where blocks differ in length.
+    root : int
+        Its rank.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns the buffer of all blocks, None at other ranks.
+    """
+    if counts is None and type(root) is int and into is not a:
+        gets = self.rank == root
+        target = (a if into is None else into) if gets else None
+        blocks = self.size if gets else 1
+        started = start_plain_call(self, "gather", _GATHER, a, target, target, True, -1, root, 1, blocks)
+        if started is not None:
+            return started  # type: ignore[no-any-return]
+    return start_call(self, describe_gather(self, a, into, counts, root))  # type: ignore[no-any-return]
+
+
+def scatter(
+    self: Members, a: Any, into: Any = None, *, counts: Counts | None = None, root: int = 0
+) -> CollectiveRequest[Any]:
+    """Give each member its block of a buffer of the root's.
+
+    Parameters
+    ----------
+    a : buffer or None
+        All blocks, at the root; None at others.
+    into : buffer, optional
+        The own block. At the root without: it stays where it is.
+    counts, root
+        As of :meth:`gather`.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns `into`.
+    """
+    if counts is None and type(root) is int and into is not a:
+        gives = self.rank == root
+        target, blocks = (a if into is None else into), self.size if gives else 1
+        source = a if gives else None
+        if target is not None and (gives or into is not None):
+            # In place the root writes nothing.
+            written = target is not source
+            started = start_plain_call(
+                self, "scatter", _SCATTER, source, target, target, written, -1, root, blocks
+            )
+            if started is not None:
+                return started  # type: ignore[no-any-return]
+    return start_call(self, describe_scatter(self, a, into, counts, root))  # type: ignore[no-any-return]
+
+
+def allgather(
+    self: Members, a: Any, into: Any = None, *, counts: Counts | None = None
+) -> CollectiveRequest[Any]:
+    """Collect a block of each member in a buffer of every member's, in rank order.
+
+    Parameters
+    ----------
+    a : buffer
+        The own block; without `into` the buffer of all blocks, with the own one in its place.
+    into : buffer, optional
+        All blocks.
+    counts
+        As of :meth:`gather`.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns the buffer of all blocks.
+    """
+    if counts is None and into is not a:
+        target = a if into is None else into
+        started = start_plain_call(
+            self, "allgather", _ALLGATHER, a, target, target, True, -1, 0, 1, self.size
+        )
+        if started is not None:
+            return started  # type: ignore[no-any-return]
+    call = describe_gathered(self, "allgather", _ALLGATHER, a, into, counts)
+    return start_call(self, call)  # type: ignore[no-any-return]
+
+
+def alltoall(
+    self: Members,
+    a: Any,
+    into: Any = None,
+    *,
+    counts: Counts | None = None,
+    into_counts: Counts | None = None,
+) -> CollectiveRequest[Any]:
+    """Give block r of the own buffer to rank r, for every r.
+
+    Parameters
+    ----------
+    a : buffer
+        A block for each rank.
+    into : buffer, optional
+        A block of each rank. Default: `a`, in place.
+    counts, into_counts : sequence of int, optional
+        Elements of each block of `a` and `into`, where blocks differ in length.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns the buffer of the blocks received.
+    """
+    if counts is None and into_counts is None:
+        target, size = a if into is None else into, self.size
+        started = start_plain_call(self, "alltoall", _ALLTOALL, a, target, target, True, -1, 0, size, size)
+        if started is not None:
+            return started  # type: ignore[no-any-return]
+    return start_call(self, describe_alltoall(self, a, into, counts, into_counts))  # type: ignore[no-any-return]
+
+
+def reduce_scatter(
+    self: Members,
+    a: Any,
+    into: Any = None,
+    *,
+    counts: Counts | None = None,
+    op: str | AtomicOp = "sum",
+    dtype: Any = None,
+) -> CollectiveRequest[Any]:
+    """Combine the arrays of all members, and give each member its block of the result.
+
+    Parameters
+    ----------
+    a : array
+        A block for each rank.
+    into : array, optional
+        The own block of the result. Default: its place in `a`.
+    counts, op, dtype
+        As of :meth:`gather` and :meth:`reduce`.
+
+    Returns
+    -------
+    CollectiveRequest
+        Its ``wait()`` returns the array with the result.
+    """
+    number = _operation_number(op)
+    if counts is None and dtype is None and number is not None and into is not a:
+        target = a if into is None else into
+        started = start_plain_call(
+            self, "reduce_scatter", _REDUCE_SCATTER, a, target, target, True, number, 0, self.size
+        )
+        if started is not None:
+            return started  # type: ignore[no-any-return]
+    return start_call(self, describe_reduce_scatter(self, a, into, counts, op, dtype))  # type: ignore[no-any-return]

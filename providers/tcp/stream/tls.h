@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The stream over TLS 1.3 (RFC 8446), by OpenSSL. Both sides have a key: the handshake is by a pre-shared key that is
+ * derived from it, with (EC)DHE. Session tickets and early data are off.
+ */
+#ifndef TCP_TLS_H
+#define TCP_TLS_H
+
+#include <stdint.h>
+
+#include "proof/sha256.h"
+#include "stream/stream.h"
+
+#define TCP_TLS_EXPORT_SIZE OFPI_SHA256_SIZE
+
+/*
+ * What all encrypted streams of a domain share: OpenSSL's settings, the key, and the buffer in which records are
+ * encrypted. The domain owns it, and its lock protects it. It must outlive the streams.
+ */
+struct tcp_tls_context;
+
+/* `key`: the key that both sides have. 0, or a negative errno with a text. */
+int tcp_tls_context_create(struct tcp_tls_context **context, const uint8_t *key, size_t key_length, char *text,
+                           size_t text_size);
+/* NULL is allowed. */
+void tcp_tls_context_free(struct tcp_tls_context *context);
+
+/*
+ * Encrypt a stream from its first byte. `connector`: this side sends the first message of the handshake. The handshake
+ * runs within the stream's readv and writev, which return -EAGAIN until it has ended. 0, or -ENOMEM.
+ */
+int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, bool connector);
+bool tcp_stream_is_encrypted(const struct tcp_stream *stream);
+/* IANA's number of the cipher suite; 0: the stream is not encrypted, or its handshake has not ended. */
+uint16_t tcp_tls_get_cipher(const struct tcp_stream *stream);
+/* Bytes that both ends of this one connection can derive, and nobody else. Only after the handshake. */
+const uint8_t *tcp_tls_get_export(const struct tcp_stream *stream);
+/* Store that the socket has failed, outside of the stream's calls. The first failure counts. */
+void tcp_tls_fail(struct tcp_stream *stream, int error);
+/* Why the stream failed; NULL: it is not encrypted, or has not failed. Valid until the stream is closed. */
+const char *tcp_tls_get_failure(const struct tcp_stream *stream);
+
+#endif

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of a program, in a process of its own: its verdict, and what is left when everything is closed."""
+
+import faulthandler
+import gc
+import random
+import signal
+import sys
+import traceback
+from typing import Any
+
+from board import Board
+from pair import Leftovers
+from program import Program, Stage
+
+__all__ = ["run_program"]
+
+COLLECTIONS = 4
+
+Blocks = list[tuple[int, int]]
+"""Addresses that allocated, and how many blocks of each are left."""
+
+_IGNORED = ("KeyboardInterrupt", "MemoryError")
+
+
+def describe(error: BaseException) -> str:
+    """An exception as a verdict: one line."""
+    text = str(error).split("\n", 1)[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def run_program(board: Board, program: Program, seed: int) -> dict[str, Any]:
+    """Run it, and return verdict, notes, and the blocks that are left."""
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    ignored: list[str] = []
+    sys.unraisablehook = lambda what: ignored.append(f"{what.exc_value!r} in {what.object!r}")
+    stage = Stage(board, random.Random(seed))
+    program.warm(stage)
+    leftovers = Leftovers()
+    verdict: str | None = None
+    left: Blocks = []
+    board.begin()
+    try:
+        program.run(stage)
+    except BaseException as error:
+        board.disarm()
+        verdict = describe(error)
+        stage.notes += traceback.format_exc().splitlines()[-40:]
+    board.disarm()
+    if verdict is None:
+        verdict, left = check_leftovers(board, program, leftovers)
+    # An interrupt that Python delivers within a finaliser is lost, whatever a library does, and so is its memory's end.
+    unexpected = [what for what in ignored if not what.startswith(_IGNORED)]
+    if verdict is None and unexpected:
+        verdict = f"an exception within a finaliser: {unexpected[0]}"
+    return {"verdict": verdict, "notes": stage.notes, "left": left}
+
+
+def check_leftovers(board: Board, program: Program, leftovers: Leftovers) -> tuple[str | None, Blocks]:
+    """Whether descriptors, threads or shared memory are left, now that everything is closed; and blocks that are."""
+    try:
+        leftovers.check()
+    except AssertionError as error:
+        return f"leak: {error}", []
+    if not program.lists_blocks:
+        return None, []
+    # What was in a circle of references is freed by the collector, and what that kept by the next one.
+    for _ in range(COLLECTIONS):
+        if not board.blocks_left():
+            break
+        gc.collect()
+    return None, sorted(board.blocks_left().items())

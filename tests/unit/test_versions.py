@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A peer whose release speaks no version of this one: both sides say so at once, and which side to update.
+
+The peer is a socket that says what a later or an earlier release would say. A stage of CI tests whole releases.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import ofipy
+
+TIMEOUT = 20
+NODE = "127.0.0.1"
+LATER = 200
+"""No release speaks this version for a long time."""
+
+HELLO, REFUSED = 1, 4  # packets of shm
+CONNREQ, NACK = 0, 6  # control messages of tcp
+
+
+def shm_packet(kind: int, address: bytes, newest: int, oldest: int, status: int = 0) -> bytes:
+    """A packet of shm, of a release whose packets are longer than this one's; `address` is the sender's."""
+    return struct.pack("<IHHHHI", 0x31544D53, newest, oldest, kind, 0, status) + address + bytes(60)
+
+
+def tcp_control(kind: int, newest: int, oldest: int, port: int = 0) -> bytes:
+    """A control message of tcp, with the private data of a request if there is a port."""
+    private = struct.pack(">BBHI", 1, 0, port, os.getpid()) if port else b""
+    head = struct.pack(">BBH4x", 3, kind, len(private)) + bytes([newest]) + b"OFIPYTX"
+    return head + struct.pack("<Q", (newest - oldest) << 56) + struct.pack("=Q", 1) + private
+
+
+def says_which(protocol: str, own: str, theirs: str = f"version {LATER}", where: str = "this side") -> str:
+    """What the exception says, as a pattern; only some of its messages keep the remedy apart."""
+    said = re.escape(f"the peer speaks {theirs} of {protocol}, and this side {own}")
+    return rf"{said}(; | \()update ofipy on {re.escape(where)}"
+
+
+@contextmanager
+def answering(listener: socket.socket, answer: bytes) -> Iterator[None]:
+    """Something that listens and answers whatever comes, until the block ends."""
+
+    def serve() -> None:
+        while True:
+            try:
+                connection = listener.accept()[0]
+            except OSError:
+                return
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answer)
+                connection.recv(4096)  # until the other side closes
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+def shm_address(name: str) -> bytes:
+    """The address of an endpoint of that name, as packets have it."""
+    with ofipy.open(name, provider="shm") as ep:
+        return ep.address.raw("shm")
+
+
+# What the packet of another release says beside its own versions is the same in all.
+@pytest.mark.parametrize("provider", ["shm", "link:shm+tcp"])
+def test_shm_refused_by_a_later_release(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "1")
+    answer = shm_packet(REFUSED, shm_address("27481"), LATER, LATER)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(f"\0ofipy-shm/1/{os.getuid()}/27481")
+    listener.listen()
+    with answering(listener, answer), ofipy.open(provider=provider) as ep:
+        sent = ep.tsend(b"x", ep.insert("localhost:27481"), tag=1)
+        with pytest.raises(ofipy.IncompatiblePeer) as caught:
+            sent.wait(timeout=TIMEOUT)
+    message = str(caught.value)
+    assert f"the peer speaks version {LATER} of the shm protocol, and this side version 3" in message
+    assert "update ofipy on this side" in message
+
+
+@pytest.mark.parametrize(
+    ("newest", "oldest", "theirs", "where"),
+    [
+        (LATER, LATER, f"version {LATER}", "this side"),
+        (LATER, LATER - 4, f"versions {LATER - 4} to {LATER}", "this side"),
+        (2, 1, "versions 1 to 2", "the peer's side"),
+    ],
+)
+def test_shm_called_by_another_release(newest: int, oldest: int, theirs: str, where: str) -> None:
+    address = shm_address("27483")
+    with ofipy.open("27482", provider="shm") as ep:
+        peer = ep.insert("localhost:27483")
+        received = ep.trecv(peer, tag=1)
+        elsewhere = ep.trecv(tag=2)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as caller:
+            caller.settimeout(TIMEOUT)
+            caller.connect(f"\0ofipy-shm/1/{os.getuid()}/27482")
+            caller.sendall(shm_packet(HELLO, address, newest, oldest))
+            with pytest.raises(
+                ofipy.IncompatiblePeer, match=says_which("the shm protocol", "version 3", theirs, where)
+            ):
+                received.wait(timeout=TIMEOUT)
+            # A receive that is posted later ends as well, until the peer's address is inserted again.
+            with pytest.raises(ofipy.IncompatiblePeer, match=theirs):
+                ep.trecv(peer, tag=3).wait(timeout=TIMEOUT)
+            answer = caller.recv(4096)
+        assert struct.unpack_from("<HHH", answer, 4) == (3, 3, REFUSED)
+        # Others are not concerned.
+        assert not elsewhere.done
+        with ofipy.open(provider="shm") as other:
+            other.tsend(b"y", other.insert("localhost:27482"), tag=2).wait(timeout=TIMEOUT)
+        assert bytes(elsewhere.wait(timeout=TIMEOUT).data) == b"y"
+
+
+@pytest.mark.parametrize("key", [None, "a key that is long enough"])
+@pytest.mark.parametrize("ep_type", ["rdm", "msg"])
+def test_tcp_refused_by_a_later_release(
+    ep_type: str, key: str | None, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if key:
+        path = os.path.join(tmp_path, "key")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write(key)
+        monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", path)
+    listener = socket.create_server((NODE, 0))
+    answer = tcp_control(NACK, LATER, LATER - 1)
+    target = f"{NODE}:{listener.getsockname()[1]}"
+    with answering(listener, answer), ofipy.open(provider="tcp", node=NODE, ep_type=ep_type) as ep:
+        begun = ep.connect(target) if ep_type == "msg" else ep.tsend(b"x", ep.insert(target), tag=1)
+        with pytest.raises(
+            ofipy.IncompatiblePeer,
+            match=says_which("the tcp extension", "version 1", f"versions {LATER - 1} to {LATER}"),
+        ):
+            begun.wait(timeout=TIMEOUT)
+
+
+def test_tcp_called_by_a_later_release() -> None:
+    with ofipy.open(provider="tcp", node=NODE) as ep, socket.create_server((NODE, 0)) as at:
+        port = at.getsockname()[1]
+        received = ep.trecv(ep.insert(f"{NODE}:{port}"), tag=1)
+        target = (NODE, int(str(ep.address).rpartition(":")[2]))
+        with socket.create_connection(target, timeout=TIMEOUT) as caller:
+            caller.sendall(tcp_control(CONNREQ, LATER, LATER, port))
+            with pytest.raises(ofipy.IncompatiblePeer, match=says_which("the tcp extension", "version 1")):
+                received.wait(timeout=TIMEOUT)
+            answer = caller.recv(4096)
+    # What it says lets the caller report the same.
+    assert answer == tcp_control(NACK, 1, 1)[:16] + answer[16:24] + bytes(8)
+    assert answer[23] == 0
+
+
+def test_tcp_speaks_an_earlier_version_with_a_later_release() -> None:
+    with ofipy.open(provider="tcp", node=NODE) as ep:
+        target = (NODE, int(str(ep.address).rpartition(":")[2]))
+        with socket.create_connection(target, timeout=TIMEOUT) as caller:
+            caller.sendall(tcp_control(CONNREQ, LATER, 1, 4711))
+            assert caller.recv(32)[1] == 1  # CONNRESP

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""This release beside the last one, and beside a later one that speaks no version of this one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+SIDE = Path(__file__).with_name("side.py")
+TIMEOUT = 120
+PRESENT = Path(sys.executable)
+KEY = "a key that both sides have"
+
+# A lane of link is chosen for each pair: shared memory within this host.
+WIRES = ["shm", "tcp", "tcp with a key", "link"]
+ROLES = [False, True]
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@contextmanager
+def started(*commands: list[str], env: list[Mapping[str, str]]) -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes, which end with the block."""
+    processes = [
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env={**os.environ, **each},
+        )
+        for command, each in zip(commands, env, strict=True)
+    ]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def say(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    print(line, file=process.stdin, flush=True)
+
+
+def hear(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def run_pair(server: Path, client: Path, wire: str, folder: Path, *, seconds: int = 60) -> list[str]:
+    """The last lines of both sides, which wait so long for each step."""
+    provider, _, key = wire.partition(" with a ")
+    variables = {"OFIPY_TCP_INTERFACE": "lo", "OFIPY_CONNECT_TIMEOUT": "30", "SECONDS": str(seconds)}
+    if key:
+        path = folder / "key"
+        path.touch(mode=0o600)
+        path.write_text(KEY)
+        variables["OFIPY_AUTH_KEY_FILE"] = str(path)
+    commands = [
+        [str(python), "-P", str(SIDE), role, provider]
+        for python, role in ((server, "server"), (client, "client"))
+    ]
+    with started(*commands, env=[variables] * 2) as sides:
+        addresses = [hear(side) for side in sides]
+        for side, address in zip(sides, reversed(addresses), strict=True):
+            say(side, address)
+        for side in sides:
+            assert hear(side) == "ready"
+            # The server's receive is posted before the client calls.
+            say(side, "")
+        return [hear(side) for side in sides]
+
+
+def run_job(first: Path, second: Path, port: int, folder: Path, *, seconds: int = 60) -> list[str]:
+    """The last lines of both ranks."""
+    path = folder / "job.key"
+    path.touch(mode=0o600)
+    path.write_text(KEY)
+    common = {
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": str(port),
+        "OFIPY_AUTH_KEY_FILE": str(path),
+        "OFIPY_JOB_TIMEOUT": str(seconds),
+    }
+    commands = [[str(python), "-P", str(SIDE), "rank"] for python in (first, second)]
+    with started(*commands, env=[common | {"RANK": str(rank)} for rank in range(2)]) as ranks:
+        return [hear(rank) for rank in ranks]
+
+
+@pytest.mark.parametrize("swapped", ROLES, ids=["last serves", "present serves"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_last_release(wire: str, swapped: bool, last: Path, tmp_path: Path) -> None:
+    pair = (PRESENT, last) if swapped else (last, PRESENT)
+    assert run_pair(*pair, wire, tmp_path) == ["done", "done"]
+
+
+@pytest.mark.parametrize("swapped", ROLES, ids=["last is rank 0", "present is rank 0"])
+def test_a_job_with_the_last_release(swapped: bool, last: Path, tmp_path: Path) -> None:
+    pair = (PRESENT, last) if swapped else (last, PRESENT)
+    assert run_job(*pair, 29600 + 40 * swapped, tmp_path) == ["done", "done"]
+
+
+def check_told(line: str, theirs: str, own: str, where: str) -> None:
+    """That a side has raised the exception, and at once: the time-outs are 30 s and more."""
+    name, seconds, message = line.split(" ", 2)
+    assert name == "IncompatiblePeer", line
+    assert f"speaks version {theirs} of " in message
+    assert f"this side version {own}" in message
+    assert f"update ofipy on {where}" in message
+    assert "another key" not in message
+    assert float(seconds) < 10, line
+
+
+@pytest.mark.parametrize("swapped", ROLES, ids=["later serves", "present serves"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_later_release_that_has_left_this_one_behind(
+    wire: str, swapped: bool, later: Path, tmp_path: Path
+) -> None:
+    pair = (PRESENT, later) if swapped else (later, PRESENT)
+    # The called side waits all of it where it has a key.
+    lines = run_pair(*pair, wire, tmp_path, seconds=20)
+    present, other = ("4", "3") if wire in ("shm", "link") else ("2", "1")
+    of_present, of_later = lines if swapped else lines[::-1]
+    told = [(of_present, present, other, "this side"), (of_later, other, present, "the peer's side")]
+    if wire == "tcp with a key":
+        # The side that is called believes no caller before its proof: it logs the versions.
+        told = told[1:] if swapped else told[:1]
+    for each in told:
+        check_told(*each)
+
+
+@pytest.mark.parametrize("swapped", ROLES, ids=["later is rank 0", "present is rank 0"])
+def test_a_job_with_a_later_release(swapped: bool, later: Path, tmp_path: Path) -> None:
+    """The wires below the rendezvous differ, too: a rank cannot tell its own rank 0 from that of another job."""
+    pair = (PRESENT, later) if swapped else (later, PRESENT)
+    first, second = run_job(*pair, 29700 + 40 * swapped, tmp_path, seconds=10)
+    assert first.startswith("TimedOut ")
+    assert "rank 1 did not come" in first
+    assert second.startswith("IncompatiblePeer ")
+    assert "the peer speaks version" in second
+    assert "another key" not in second
