@@ -109,8 +109,8 @@ def test_zero_is_a_class() -> None:
 
 @pytest.mark.parametrize("provider", ["shm", "fake"])
 def test_providers_without_packets(provider: str) -> None:
-    if not any(each.infos for each in ofipy.getinfo(provider=provider, explain=True)):
-        pytest.skip(f"provider {provider} is not installed")
+    if provider not in {each.provider for each in ofipy.getinfo(explain=True)}:
+        pytest.skip("the fake provider is not installed")
     with pytest.raises(ofipy.NotSupported, match=f"endpoints of {provider} cannot choose the traffic class"):
         ofipy.open(provider=provider, traffic_class=EXPEDITED)
 
