@@ -10,7 +10,7 @@ fake_provider() {
     python3 .ci/check_junit.py --least 100 "${of_other_providers[@]}" "$work/fake.xml"
 }
 
-encrypted_tcp() { # every connection of the suite; an endpoint with this setting has no plain ones
+encrypted_tcp() { # a test fails if a peer of it was not encrypted (tests/conformance/protection.py)
     local tests=(tests/conformance/test_{messages,rma,connection,large,asyncio,linger,gone_peers,security}.py)
     [ "$profile" != full ] || tests=(tests/conformance)
     ofipy key new "$work/encrypted.key"

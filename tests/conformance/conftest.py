@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from connected import client, keep_endpoints, listener, open_domain  # noqa: F401 (fixtures)
 from deviations import deviation_of
 from hosts import part_hosts, ways_between_hosts
+from protection import check_protection, requires_encryption, watch_endpoints
 from sides import (
     REMOTE,
     Sides,
@@ -308,6 +309,7 @@ def _all_sides(request: pytest.FixtureRequest) -> Iterator[dict[Target, Sides]]:
     tally = request.config.stash[_tally]
     for target, sides in made.items():
         tally.went(target, sides.ways)
+        tally.protection += sides.protection
     tally.hooked_operations += sum(sides.hooked_operations for sides in made.values())
 
 
@@ -342,6 +344,18 @@ def _one_wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         for name in ("OFIPY_HOST_ID", "OFIPY_INTERFACE"):
             monkeypatch.setenv(name, "")
         part_hosts(target, monkeypatch.setattr)
+
+
+@pytest.fixture(autouse=True)
+def _peers_are_encrypted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail a test that had a plain peer over tcp where ``OFIPY_ENCRYPTION=required``; `Sides` tells of its own."""
+    if not requires_encryption():
+        yield
+        return
+    found = watch_endpoints(monkeypatch.setattr)
+    yield
+    request.config.stash[_tally].protection += found
+    check_protection(found)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from ofipy.pingpong.leftovers import remove_leftovers
 
 sys.path.insert(0, str(Path(__file__).parent))  # a worker is a program of its own
 from hosts import part_hosts, ways_between_hosts
+from protection import check_protection, count_protection, requires_encryption, watch_endpoints
 
 # Behind the name of a provider over several ways: no two domains share memory.
 REMOTE = "-remote"
@@ -189,6 +190,8 @@ class Sides:
         """Operations that hooks have seen in other processes."""
         self.ways: Counter[str] = Counter()
         """How often the sides went to each other by which way."""
+        self.protection: Counter[str] = Counter()
+        """How many peers over tcp were encrypted, and how many plain; counted where encryption is required."""
 
     def run(
         self, first: Function, second: Function, *arguments: Any, timeout: float = 60.0, **options: Any
@@ -322,9 +325,12 @@ class Workers(Sides):
                 for number, function in enumerate((first, second))
             ]
             results = self._call(calls, timeout)
-            for operations, ways in self._call([("close",)] * 2, START_SECONDS):
+            for operations, ways, protection in self._call([("close",)] * 2, START_SECONDS):
                 self.hooked_operations += operations
                 self.ways += ways
+                if requires_encryption():
+                    self.protection += protection
+                    check_protection(protection)
         except BaseException:
             self.kill()
             raise
@@ -411,7 +417,7 @@ def _serve(connection: Connection) -> None:
     endpoint: ofipy.Endpoint | None = None
     listener: ofipy.PassiveEndpoint | None = None
     options: dict[str, Any] = {}
-    told = 0
+    told, watched = 0, watch_endpoints(setattr)
     while (call := connection.recv())[0] != "stop":
         result: Any = None
         try:
@@ -448,11 +454,15 @@ def _serve(connection: Connection) -> None:
             else:
                 assert endpoint is not None
                 assert target is not None
-                ways = ways_between_hosts(target, [endpoint])
+                ways, protection = (
+                    ways_between_hosts(target, [endpoint]),
+                    count_protection(endpoint) + watched,
+                )
                 endpoint.fabric.close(linger=0)
+                watched.clear()
                 side = endpoint = None
                 seen = lib.ofp_hooks_operations()
-                result, told = (seen - told, ways), seen
+                result, told = (seen - told, ways, protection), seen
         except BaseException:
             connection.send((False, traceback.format_exc()))
         else:

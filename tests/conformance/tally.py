@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from protection import requires_encryption
 from sides import Target
 
 import ofipy
@@ -29,6 +30,8 @@ class Tally:
     """Every file of the suite was collected."""
     ways: dict[Target, Counter[str]] = field(default_factory=dict)
     """How often pairs of endpoints met by which way."""
+    protection: Counter[str] = field(default_factory=Counter)
+    """How many peers over tcp were encrypted, and how many plain; counted where encryption is required."""
     hooked_operations: int = 0
     """Operations that hooks have seen."""
 
@@ -37,6 +40,7 @@ class Tally:
         self.kept, self.left_out, self.whole = other.kept, other.left_out, other.whole
         for target, ways in other.ways.items():
             self.went(target, ways)
+        self.protection += other.protection
         self.hooked_operations += other.hooked_operations
 
     def went(self, target: Target, ways: Counter[str]) -> None:
@@ -51,6 +55,8 @@ class Tally:
         for target, ways in self.ways.items():
             if ways:
                 yield f"{target}: pairs by way: {dict(sorted(ways.items()))}"
+        if self.protection:
+            yield f"peers over tcp, where encryption is required: {dict(sorted(self.protection.items()))}"
         for reason, number in sorted(self.left_out.items()):
             yield f"left out: {number} tests, since {reason}"
 
@@ -59,6 +65,9 @@ class Tally:
         for target, ways in self.ways.items():
             if strayed(target, ways):
                 yield f"{target} went {ways}"
+        over_tcp = any(target.provider == "tcp" for target in self.kept)
+        if requires_encryption() and over_tcp and not self.protection["encrypted"]:
+            yield "OFIPY_ENCRYPTION=required, and no peer over tcp was seen encrypted"
         asked = os.environ.get("OFIPY_HOOKS")
         if asked and not self.hooked_operations:
             yield f"OFIPY_HOOKS={asked!r}, and the hooks saw no operation"
