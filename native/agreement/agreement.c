@@ -62,11 +62,12 @@ static void copy_value(const struct ofpi_agreement *agreement, struct ofpi_agree
 
 /* ------------------------------------------------------------------------------------------------------- coordinator */
 
-/* The lowest member that is not suspected. */
+/* The lowest member that is not suspected; the search ends at this member. */
 static uint32_t find_coordinator(const struct ofpi_agreement *agreement)
 {
     uint32_t rank = 0;
 
+    OFP_CHECK(!agreement->is_suspected[agreement->rank]);
     while (agreement->is_suspected[rank])
         rank++;
     return rank;
@@ -116,7 +117,8 @@ static void store_decision(struct ofpi_agreement *agreement, uint64_t flags, con
     agreement->is_stable = false;
     end_agreement(agreement, OFPI_AGREEMENT_DECIDED);
     for (uint32_t rank = 0; rank < agreement->size; rank++)
-        if (values[rank] == OFPI_AGREEMENT_DEAD)
+        /* A member never suspects itself, even if the others have decided that it is dead. */
+        if (values[rank] == OFPI_AGREEMENT_DEAD && rank != agreement->rank)
             agreement->is_suspected[rank] = 1;
 }
 

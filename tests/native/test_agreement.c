@@ -391,13 +391,39 @@ static void test_any_message_is_safe(void **state)
     }
 }
 
+/*
+ * A coordinator must propose a value that a member has accepted before, even if it names the coordinator dead. It is
+ * expelled then, and goes on telling the others. Afterwards they are lost as well, so nobody is left but itself.
+ */
+static void test_a_coordinator_that_decides_its_own_end(void **state)
+{
+    uint32_t values[2] = {OFPI_AGREEMENT_DEAD, 1};
+    struct ofpi_agreement_message message = {.kind = OFPI_AGREEMENT_PROMISE, .rank = 1, .number = 1, .accepted = 1};
+    struct ofpi_agreement *member = &model.members[0];
+
+    (void)state;
+    open_model(2, 0, 1, false);
+    /* Bytes behind the member's memory that would be taken for suspicions. */
+    memset(model.memory[0] + ofpi_agreement_compute_size(2), 1,
+           sizeof(model.memory[0]) - ofpi_agreement_compute_size(2));
+    ofpi_agreement_start(member, 0, 7);
+    message.ballot = member->ballot;
+    ofpi_agreement_receive(member, &message, values);
+    message.kind = OFPI_AGREEMENT_ACCEPT;
+    ofpi_agreement_receive(member, &message, NULL);
+    assert_int_equal(member->outcome, OFPI_AGREEMENT_EXPELLED);
+    ofpi_agreement_mark_suspected(member, 1);
+    assert_false(member->is_suspected[0]);
+    assert_false(ofpi_agreement_is_pending(member));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_deaths),      cmocka_unit_test(test_a_death_at_every_step),
         cmocka_unit_test(test_many_deaths),         cmocka_unit_test(test_a_cut_network),
         cmocka_unit_test(test_wrong_suspicions),    cmocka_unit_test(test_a_member_that_leaves),
-        cmocka_unit_test(test_any_message_is_safe),
+        cmocka_unit_test(test_any_message_is_safe), cmocka_unit_test(test_a_coordinator_that_decides_its_own_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
