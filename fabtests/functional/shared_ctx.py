@@ -90,7 +90,8 @@ def run(session: Session) -> None:
     count = len(several.endpoints)
     # libfabric's programs have no buffers here where endpoints are connected, and post receives at no address.
     message = session.buffer(0 if session.options.ep_type == "msg" else session.room)
-    # No receive to spare: the other side leaves after its last message, and what is still posted then fails.
+    # Both sides post exactly as many receives as messages come: the other side leaves after its last message, and a
+    # receive that is still posted then fails.
     receives = [first, *(several.receive(number) for number in range(1, count))]
 
     def send_all() -> None:

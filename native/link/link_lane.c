@@ -101,7 +101,7 @@ static void store_reason(struct link_peer *peer, struct link_lane *lane, int err
     append_reason(&peer->why, ", and ", why);
     if (remedy)
         append_reason(&peer->remedy, ", or ", remedy + strlen("; "));
-    /* That the process has ended says more than any other error, and that no version is common more than the rest. */
+    /* Of several lanes' errors the end of the process is reported first, then that no version is common, then the last one. */
     if (process_gone || (!peer->process_gone && peer->error != EPROTONOSUPPORT))
         peer->error = error;
     peer->process_gone |= process_gone;

@@ -17,7 +17,7 @@ bool ofpi_barrier_build(const struct ofpi_plan *plan, uint64_t round, struct ofp
 
 /* -------------------------------------------------------------------------------------------------------- allgather */
 
-/* What a member has in TEMP are the blocks from its own on. In round k it gets as many again from 2^k members behind. */
+/* TEMP holds a member's blocks from its own on. In round k the member 2^k behind sends as many again. */
 static bool build_bruck_allgather(const struct ofpi_plan *plan, uint64_t round, struct ofpi_round *result)
 {
     uint32_t size = plan->size, rank = plan->rank, rounds = ofpi_doublings_count(size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a schedule is computed from, and the steps that it consists of. */
+/* A plan, from which a schedule is computed, and the steps of a schedule. */
 #ifndef OFPI_SCHEDULE_PLAN_H
 #define OFPI_SCHEDULE_PLAN_H
 

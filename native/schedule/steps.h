@@ -128,7 +128,7 @@ static inline struct ofpi_place ofpi_result_find_place(const struct ofpi_plan *p
 {
     return (number + plan->in_place) & 1 ? ofpi_place_of_temp(0) : ofpi_place_of_out(0);
 }
-/* What was computed before `number` results: IN, or the last of them. */
+/* The place of the result before result `number`; before the first one it is IN. */
 static inline struct ofpi_place ofpi_result_find_before(const struct ofpi_plan *plan, uint32_t number)
 {
     return number ? ofpi_result_find_place(plan, number - 1) : ofpi_place_of_in(0);

@@ -454,10 +454,8 @@ def _serve(connection: Connection) -> None:
             else:
                 assert endpoint is not None
                 assert target is not None
-                ways, protection = (
-                    ways_between_hosts(target, [endpoint]),
-                    count_protection(endpoint) + watched,
-                )
+                ways = ways_between_hosts(target, [endpoint])
+                protection = count_protection(endpoint) + watched
                 endpoint.fabric.close(linger=0)
                 watched.clear()
                 side = endpoint = None

@@ -35,7 +35,7 @@ def run_suite(directory: Path, test: str, *options: str) -> subprocess.Completed
     file = ROOT / "tests" / "conformance" / test.partition("::")[0]
     options += ("--provider", "tcp", "-n", "0", "-k", test.partition("::")[2])
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(file), *options],
+        [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", str(file), *options],
         cwd=ROOT,
         env=os.environ | asked | {"PYTHONPATH": str(directory)},
         capture_output=True,

@@ -359,7 +359,7 @@ struct ofp_info {
     uint32_t encryption;        /* enum ofp_encryption */
 };
 
-/* What OFIPY_ENCRYPTION=required means for endpoints of an info. Of several transports the smallest value applies. */
+/* The effect of OFIPY_ENCRYPTION=required on endpoints of an info. Of several transports the smallest value applies. */
 enum ofp_encryption {
     OFP_ENCRYPTION_NONE = 0, /* they cannot encrypt, and are refused */
     OFP_ENCRYPTION_TLS = 1,  /* every connection is encrypted by TLS 1.3 */

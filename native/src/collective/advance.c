@@ -15,7 +15,7 @@
 #include "progress/flush.h"
 #include "progress/wait.h"
 
-/* What a turn ends with. */
+/* The result of a turn. */
 enum turn {
     TURN_WAITS, /* the end of a transfer makes it due */
     TURN_STUCK, /* the transmit queue is full: try again */
@@ -139,7 +139,7 @@ void ofpi_collective_start(struct ofpi_collective *collective)
 
 int ofpi_turns_run(struct ofpi_domain *domain)
 {
-    /* What becomes due from now on waits for the next round of progress. */
+    /* Turns that become due from now on wait for the next round of progress. */
     const struct ofp_list *last = domain->due_turns.previous;
     bool is_last = ofp_list_empty(&domain->due_turns);
     struct ofpi_turn *turn;

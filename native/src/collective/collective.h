@@ -2,7 +2,7 @@
 /*
  * A collective at this member. The domain's lock guards all members.
  *
- * It belongs to its request, and is freed with it. While it runs it owns its transfers: each ends in a function of
+ * Its request owns it, and frees it. A running collective owns its transfers: each ends in a function of
  * transfer.c, which counts. When all of a round have ended the collective is due, and the next round is posted when the
  * current public call or round of progress ends. So any thread that makes progress advances it.
  */

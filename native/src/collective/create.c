@@ -238,7 +238,7 @@ int ofpi_collective_resolve(struct ofpi_collective *collective)
 
 /* --------------------------------------------------------------------------------------------------------- signature */
 
-/* What all members of one collective have alike, in the remote CQ data of its messages. */
+/* The signature is equal at all members of one collective. Its messages carry it as remote CQ data. */
 static uint64_t compute_signature(const struct ofpi_collective *collective)
 {
     const struct ofp_collective *call = &collective->call;

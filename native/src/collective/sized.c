@@ -57,7 +57,7 @@ static int compute_ends(const uint64_t *lengths, uint64_t count, uint64_t *offse
     return 0;
 }
 
-/* What this member gets: blocks, or nothing. */
+/* The number of blocks that this member gets; 0: none. */
 static uint32_t count_targets(const struct ofpi_plan *plan)
 {
     if (has_all_targets(plan))

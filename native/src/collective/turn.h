@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What has to be done when the current public call, or round of progress, ends: there messages may be posted. */
+/* A turn: work that waits for the end of the current public call or round of progress, where messages may be posted. */
 #ifndef OFPI_TURN_H
 #define OFPI_TURN_H
 

@@ -9,7 +9,7 @@
 struct ofpi_flush;
 struct ofp_collective_state;
 
-/* What a request owns besides its completion: a collective, which is freed with it. */
+/* An object that a request owns besides its completion, and that is freed with the request: a collective. */
 struct ofpi_kept {
     int (*start)(struct ofpi_kept *kept); /* of a prepared request: start it again; 0, or a negative error */
     void (*release)(struct ofpi_kept *kept);

@@ -237,7 +237,7 @@ static int fill_queue_iov(struct tcp_connection *connection, struct iovec iov[TC
         if (added < 0)
             return count ? count : -ECANCELED;
         count += added;
-        /* What follows a packed piece may be the rest of its layout, or need the same buffer. */
+        /* The next piece may be the rest of this layout, or need the same buffer. */
         if (TCP_UNLIKELY(is_packed(item)))
             break;
     }

@@ -14,8 +14,8 @@
 #define TCP_TLS_EXPORT_SIZE OFPI_SHA256_SIZE
 
 /*
- * What all encrypted streams of a domain share: OpenSSL's settings, the key, and the buffer in which records are
- * encrypted. The domain owns it, and its lock protects it. It must outlive the streams.
+ * The state that all encrypted streams of a domain share: OpenSSL's settings, the key, and the buffer in which records
+ * are encrypted. The domain owns it, and its lock protects it. It must outlive the streams.
  */
 struct tcp_tls_context;
 
