@@ -91,7 +91,7 @@ static void test_nothing_is_cut_from_nothing(void **state)
 static void test_a_walk_says_how_much_is_missing(void **state)
 {
     struct ofp_iov_walk walk = {pieces, COUNT, 10, 5};
-    struct iovec piece;
+    struct iovec piece = {0};
 
     (void)state;
     assert_true(ofp_iov_next(&walk, &piece));

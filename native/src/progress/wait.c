@@ -205,10 +205,14 @@ static int sleep_as_leader(struct ofpi_domain *domain, ofpi_condition *condition
 
 /* ------------------------------------------------------------------------------------------------------- spinning */
 
-/* One poll. True: the condition is true. Releases the lock for a moment if another thread wants it. */
-static inline bool poll_condition(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument)
+/*
+ * One poll, which adds its events to `events`. True: the condition is true. Releases the lock for a moment if another
+ * thread wants it.
+ */
+static inline bool poll_condition(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument,
+                                  int *events)
 {
-    ofpi_domain_progress(domain, false);
+    *events += ofpi_domain_progress(domain, false);
     if (condition(argument))
         return true;
     if (__builtin_expect(ofpi_lock_wanted(&domain->lock), 0)) {
@@ -222,30 +226,41 @@ static inline bool poll_condition(struct ofpi_domain *domain, ofpi_condition *co
     return false;
 }
 
+/*
+ * Spin until `quiet` ns have passed without an event, at most until the deadline. Parts of a long message are events: a
+ * receiver that slept between them would cost its sender a system call to wake it. `began`: when the spin began, or when
+ * it had its last event.
+ */
 static bool spin_on_condition(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument,
-                              uint64_t until)
+                              uint64_t quiet, uint64_t deadline, uint64_t *began)
 {
+    uint64_t now;
+
     do {
+        int events = 0;
+
         for (int poll = 0; poll < POLLS_PER_LOOK; poll++)
-            if (poll_condition(domain, condition, argument))
+            if (poll_condition(domain, condition, argument, &events))
                 return true;
-    } while (ofpi_clock_read() < until);
+        now = ofpi_clock_read();
+        if (events)
+            *began = now;
+    } while (now - *began < quiet && now < deadline);
     return false;
 }
 
 static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t deadline)
 {
     for (;;) {
-        uint64_t now = ofpi_clock_read();
-        uint64_t until = now + domain->spin_ns;
+        uint64_t now = ofpi_clock_read(), began = now;
         bool brief;
         int result;
 
         if (now >= deadline)
             return 0;
         brief = deadline - now <= domain->spin_limit_ns;
-        if (spin_on_condition(domain, condition, argument, until < deadline ? until : deadline)) {
-            update_spin_after_spin(domain, ofpi_clock_read() - now);
+        if (spin_on_condition(domain, condition, argument, domain->spin_ns, deadline, &began)) {
+            update_spin_after_spin(domain, ofpi_clock_read() - began);
             return 1;
         }
         /* Spinning did not pay. After a few such waits the time is 0. */
@@ -276,13 +291,19 @@ static void disarm_for_spin(struct ofpi_domain *domain)
 bool ofpi_domain_spin(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t duration)
 {
     bool result = condition(argument);
+    int events = 0;
 
     if (result)
         return true;
     disarm_for_spin(domain);
     domain->waiting++;
-    result = duration ? spin_on_condition(domain, condition, argument, ofpi_clock_read() + duration)
-                      : poll_condition(domain, condition, argument);
+    if (duration) {
+        uint64_t began = ofpi_clock_read();
+
+        result = spin_on_condition(domain, condition, argument, duration, began + duration, &began);
+    } else {
+        result = poll_condition(domain, condition, argument, &events);
+    }
     domain->waiting--;
     return result;
 }
@@ -292,7 +313,7 @@ static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, c
 {
     /* Return after one second at most: Python runs its signal handlers between two calls. */
     bool own = timeout >= 0 && (uint64_t)timeout <= SECOND;
-    int result;
+    int result, events = 0;
 
     *expired = false;
     if (condition(argument))
@@ -307,7 +328,7 @@ static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, c
     /* Do not read the clock during the first polls: the answer of a fast peer may arrive sooner. */
     if (domain->spin_ns)
         for (int poll = 0; poll < FIRST_POLLS; poll++)
-            if (poll_condition(domain, condition, argument))
+            if (poll_condition(domain, condition, argument, &events))
                 return 1;
     result = wait_until(domain, condition, argument, ofpi_clock_read() + (own ? (uint64_t)timeout : SECOND));
     *expired = result == 0 && own;
