@@ -25,6 +25,7 @@ def outcomes(requests: list[Any], /) -> list[Any]: ...
 def loop_is_running() -> bool: ...
 def memory_freed() -> None: ...
 def sender(kind: type, op: int, function: Callable[..., Any], text: str, /) -> Any: ...
+def collective(kind: type, name: str, function: Callable[..., Any], text: str, /) -> Any: ...
 def bind(calls: tuple[int, ...], objects: tuple[Any, ...], /) -> None: ...
 
 @disjoint_base
@@ -109,6 +110,12 @@ class PollerBase:
     def sources(self) -> list[Notices]: ...
 
 @final
+class Place:
+    def __new__(
+        cls, request_type: type[Any], endpoint: Any, poster: Any, address: int, rank: int, size: int
+    ) -> Self: ...
+
+@final
 class Poster:
     def __new__(
         cls,
@@ -150,25 +157,6 @@ class Poster:
     ) -> Any: ...
     def agreement(
         self, endpoint: Any, type: type[Any], group: int, flags: int, value: int, result: int, keep: Any, /
-    ) -> Any: ...
-    def plain_collective(
-        self,
-        type: type[Any],
-        group: Any,
-        endpoint: Any,
-        address: int,
-        name: str,
-        kind: int,
-        source: Any,
-        target: Any,
-        is_written: bool,
-        op: int,
-        root: int,
-        value: Any,
-        source_blocks: int,
-        target_blocks: int,
-        rank: int,
-        /,
     ) -> Any: ...
     def prepare(self, endpoint: Any, type: type[Any], record: Any, keep: Any, /) -> Any: ...
     def adopt(self, endpoint: Any, type: type[Any], handle: int, peer: int, /) -> Any: ...

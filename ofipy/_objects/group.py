@@ -25,6 +25,7 @@ from ofipy._operations.agreements import AgreementRequest
 from ofipy._operations.collective_calls import block_of
 from ofipy._operations.collective_memory import Buffer
 from ofipy._operations.collective_start import Call, CollectiveRequest, start_call
+from ofipy._requests import Place
 
 __all__ = ["Group", "join_group"]
 
@@ -34,6 +35,7 @@ _KEY_MAX = 2**63 - 1
 _ANY = int(lib.OFP_GROUP_ANY)
 
 
+@collectives.begin_in_c
 class Group(Resource):
     """An ordered set of endpoints, one of each member, and this process's place in it.
 
@@ -45,7 +47,17 @@ class Group(Resource):
     at a time. It goes on without the program's help, as other operations do.
     """
 
-    __slots__ = ("_address", "_check", "_endpoint", "_hosts", "_number", "_owns_endpoint", "_peers", "_rank")
+    __slots__ = (
+        "_address",
+        "_check",
+        "_endpoint",
+        "_hosts",
+        "_number",
+        "_owns_endpoint",
+        "_peers",
+        "_place",
+        "_rank",
+    )
 
     _warns = False  # its endpoint does
 
@@ -88,6 +100,8 @@ class Group(Resource):
         self._endpoint = endpoint
         self._owns_endpoint = owns_endpoint
         self._rank = 0
+        # For the methods that begin in C, once the members are known.
+        self._place: Place | None = None
         # What members of this group have alike, and members of another one over the same endpoints do not.
         self._check = 0
         self._peers: tuple[Peer, ...] = ()
@@ -127,6 +141,8 @@ class Group(Resource):
             return
         check(joined, operation="group", provider=self._endpoint.provider)
         self._rank, self._peers = rank, tuple(peers)
+        endpoint = self._endpoint
+        self._place = Place(CollectiveRequest, endpoint, endpoint._poster, self._address, rank, len(peers))
 
     @property
     def rank(self) -> int:

@@ -23,7 +23,7 @@ else:
 
     T = TypeVar("T", covariant=True)
 
-__all__ = ["Call", "CollectiveRequest", "Members", "T", "prepare_call", "start_call", "start_plain_call"]
+__all__ = ["Call", "CollectiveRequest", "Members", "T", "prepare_call", "start_call"]
 
 _NOTHING = LocalMemory(0, 0, 0, None, 0, None)
 _NOT_YET = (-codes.EAGAIN, -codes.EINTR)
@@ -95,7 +95,8 @@ class CollectiveRequest(Request[T]):
         return self._finished_value()
 
     def _finished_value(self) -> T:
-        return self._value  # type: ignore[no-any-return]
+        # A request that C has started has no `_value`.
+        return getattr(self, "_value", self._fetched)  # type: ignore[no-any-return]
 
     def _timed_out(self, timeout: float) -> Any:
         raise _time_out(self, timeout)
@@ -236,46 +237,6 @@ def start_call(group: Members, call: Call, kind: type[Any] = CollectiveRequest) 
                 operation=call.name,
                 remedy="await those that were started before",
             )
-
-
-def start_plain_call(
-    group: Members,
-    name: str,
-    kind: int,
-    source: Any,
-    target: Any,
-    value: Any,
-    is_written: bool = True,
-    op: int = -1,
-    root: int = 0,
-    source_blocks: int = 1,
-    target_blocks: int = 1,
-) -> Any:
-    """Start the group's next collective, if its arguments are plain: each buffer in one piece, blocks of equal length.
-
-    Parameters
-    ----------
-    source, target
-        Buffers, or None; the same object is in place.
-    value
-        As of :class:`Call`.
-    is_written : bool
-        This member gets something in `target`.
-    op : int
-        Of a reduction.
-    source_blocks, target_blocks : int
-        Of how many blocks a buffer consists.
-
-    Returns
-    -------
-    CollectiveRequest or None
-        None: nothing was started, and :func:`start_call` does it, or says what is wrong.
-    """
-    endpoint = group.endpoint
-    return endpoint._poster.plain_collective(
-        CollectiveRequest, group, endpoint, group._address, name, kind, source, target, is_written, op, root,
-        value, source_blocks, target_blocks, group.rank,
-    )  # fmt: skip
 
 
 def prepare_call(group: Members, call: Call) -> PreparedRequest:

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives of a group: functions whose first argument is the group, which has them as methods."""
+"""Collectives of a group: functions whose first argument is the group.
+
+A group's methods of these names begin in C (:func:`begin_in_c`), which knows the arguments that most programs use, and
+pass on to the functions what does not fit there.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from ofipy._base.atomic_types import AtomicOp
 from ofipy._base.binding import lib
+from ofipy._operations.begun_in_c import method_text
 from ofipy._operations.collective_calls import (
     describe_alltoall,
     describe_barrier,
@@ -17,14 +22,16 @@ from ofipy._operations.collective_calls import (
     describe_scatter,
     describe_vector,
 )
-from ofipy._operations.collective_memory import OPS, Counts
-from ofipy._operations.collective_start import CollectiveRequest, Members, start_call, start_plain_call
+from ofipy._operations.collective_memory import Counts
+from ofipy._operations.collective_start import CollectiveRequest, Members, start_call
+from ofipy._requests import collective
 
 __all__ = [
     "allgather",
     "allreduce",
     "alltoall",
     "barrier",
+    "begin_in_c",
     "broadcast",
     "exscan",
     "gather",
@@ -34,10 +41,9 @@ __all__ = [
     "scatter",
 ]
 
+_G = TypeVar("_G")
 
 # Read once: an attribute of `lib` takes longer to find than a short collective may take.
-_BARRIER = lib.OFP_COLLECTIVE_BARRIER
-_BROADCAST = lib.OFP_COLLECTIVE_BROADCAST
 _REDUCE, _ALLREDUCE = lib.OFP_COLLECTIVE_REDUCE, lib.OFP_COLLECTIVE_ALLREDUCE
 _SCAN, _EXSCAN = lib.OFP_COLLECTIVE_SCAN, lib.OFP_COLLECTIVE_EXSCAN
 _GATHER, _SCATTER = lib.OFP_COLLECTIVE_GATHER, lib.OFP_COLLECTIVE_SCATTER
@@ -45,25 +51,28 @@ _ALLGATHER, _ALLTOALL = lib.OFP_COLLECTIVE_ALLGATHER, lib.OFP_COLLECTIVE_ALLTOAL
 _REDUCE_SCATTER = lib.OFP_COLLECTIVE_REDUCE_SCATTER
 
 
-def _operation_number(op: str | AtomicOp) -> int | None:
-    """The number of a reduction's operation, None where the general function says what is wrong."""
-    return OPS.get(op) if type(op) in (str, AtomicOp) else None
+def begin_in_c(kind: type[_G]) -> type[_G]:
+    """Let the methods of a class of groups begin in C, which goes on to the functions below where it must.
 
-
-def _reduce_vector(
-    group: Members, name: str, kind: int, a: Any, into: Any, op: str | AtomicOp, dtype: Any, root: int | None
-) -> CollectiveRequest[Any]:
-    """A reduction of whole vectors; `root` is the only one that gets it, None: all do."""
-    number = _operation_number(op)
-    if number is not None and dtype is None and (root is None or type(root) is int):
-        gets = root is None or root == group.rank
-        target = a if into is None else into
-        value = target if gets else None
-        started = start_plain_call(group, name, kind, a, target, value, gets, number, root or 0)
-        if started is not None:
-            return started  # type: ignore[no-any-return]
-    call = describe_vector(group, name, kind, a, into, op, dtype, root)
-    return start_call(group, call)  # type: ignore[no-any-return]
+    Their signatures and their documentation are those of the functions.
+    """
+    functions = (
+        barrier,
+        broadcast,
+        reduce,
+        allreduce,
+        gather,
+        scatter,
+        allgather,
+        alltoall,
+        reduce_scatter,
+        scan,
+        exscan,
+    )
+    for function in functions:
+        name = function.__name__
+        setattr(kind, name, collective(kind, name, function, method_text(function)))
+    return kind
 
 
 def barrier(self: Members) -> CollectiveRequest[None]:
@@ -74,9 +83,6 @@ def barrier(self: Members) -> CollectiveRequest[None]:
     CollectiveRequest
         Finished when all have.
     """
-    started = start_plain_call(self, "barrier", _BARRIER, None, None, None)
-    if started is not None:
-        return started  # type: ignore[no-any-return]
     return start_call(self, describe_barrier(self))  # type: ignore[no-any-return]
 
 
@@ -95,10 +101,6 @@ def broadcast(self: Members, a: Any, *, root: int = 0) -> CollectiveRequest[Any]
     CollectiveRequest
         Its ``wait()`` returns `a`.
     """
-    if type(root) is int:
-        started = start_plain_call(self, "broadcast", _BROADCAST, None, a, a, self.rank != root, -1, root)
-        if started is not None:
-            return started  # type: ignore[no-any-return]
     return start_call(self, describe_broadcast(self, a, root))  # type: ignore[no-any-return]
 
 
@@ -132,7 +134,8 @@ def reduce(
     CollectiveRequest
         Its ``wait()`` returns the array with the result, None at other ranks.
     """
-    return _reduce_vector(self, "reduce", _REDUCE, a, into, op, dtype, root)
+    call = describe_vector(self, "reduce", _REDUCE, a, into, op, dtype, root)
+    return start_call(self, call)  # type: ignore[no-any-return]
 
 
 def allreduce(
@@ -152,7 +155,8 @@ def allreduce(
     CollectiveRequest
         Its ``wait()`` returns the array with the result.
     """
-    return _reduce_vector(self, "allreduce", _ALLREDUCE, a, into, op, dtype, None)
+    call = describe_vector(self, "allreduce", _ALLREDUCE, a, into, op, dtype, None)
+    return start_call(self, call)  # type: ignore[no-any-return]
 
 
 def scan(
@@ -170,7 +174,8 @@ def scan(
     CollectiveRequest
         Its ``wait()`` returns the array with the result.
     """
-    return _reduce_vector(self, "scan", _SCAN, a, into, op, dtype, None)
+    call = describe_vector(self, "scan", _SCAN, a, into, op, dtype, None)
+    return start_call(self, call)  # type: ignore[no-any-return]
 
 
 def exscan(
@@ -188,7 +193,8 @@ def exscan(
     CollectiveRequest
         Its ``wait()`` returns the array with the result.
     """
-    return _reduce_vector(self, "exscan", _EXSCAN, a, into, op, dtype, None)
+    call = describe_vector(self, "exscan", _EXSCAN, a, into, op, dtype, None)
+    return start_call(self, call)  # type: ignore[no-any-return]
 
 
 def gather(
@@ -212,13 +218,6 @@ def gather(
     CollectiveRequest
         Its ``wait()`` returns the buffer of all blocks, None at other ranks.
     """
-    if counts is None and type(root) is int and into is not a:
-        gets = self.rank == root
-        target = (a if into is None else into) if gets else None
-        blocks = self.size if gets else 1
-        started = start_plain_call(self, "gather", _GATHER, a, target, target, True, -1, root, 1, blocks)
-        if started is not None:
-            return started  # type: ignore[no-any-return]
     return start_call(self, describe_gather(self, a, into, counts, root))  # type: ignore[no-any-return]
 
 
@@ -241,18 +240,6 @@ def scatter(
     CollectiveRequest
         Its ``wait()`` returns `into`.
     """
-    if counts is None and type(root) is int and into is not a:
-        gives = self.rank == root
-        target, blocks = (a if into is None else into), self.size if gives else 1
-        source = a if gives else None
-        if target is not None and (gives or into is not None):
-            # In place the root writes nothing.
-            written = target is not source
-            started = start_plain_call(
-                self, "scatter", _SCATTER, source, target, target, written, -1, root, blocks
-            )
-            if started is not None:
-                return started  # type: ignore[no-any-return]
     return start_call(self, describe_scatter(self, a, into, counts, root))  # type: ignore[no-any-return]
 
 
@@ -275,13 +262,6 @@ def allgather(
     CollectiveRequest
         Its ``wait()`` returns the buffer of all blocks.
     """
-    if counts is None and into is not a:
-        target = a if into is None else into
-        started = start_plain_call(
-            self, "allgather", _ALLGATHER, a, target, target, True, -1, 0, 1, self.size
-        )
-        if started is not None:
-            return started  # type: ignore[no-any-return]
     call = describe_gathered(self, "allgather", _ALLGATHER, a, into, counts)
     return start_call(self, call)  # type: ignore[no-any-return]
 
@@ -310,11 +290,6 @@ def alltoall(
     CollectiveRequest
         Its ``wait()`` returns the buffer of the blocks received.
     """
-    if counts is None and into_counts is None:
-        target, size = a if into is None else into, self.size
-        started = start_plain_call(self, "alltoall", _ALLTOALL, a, target, target, True, -1, 0, size, size)
-        if started is not None:
-            return started  # type: ignore[no-any-return]
     return start_call(self, describe_alltoall(self, a, into, counts, into_counts))  # type: ignore[no-any-return]
 
 
@@ -343,12 +318,4 @@ def reduce_scatter(
     CollectiveRequest
         Its ``wait()`` returns the array with the result.
     """
-    number = _operation_number(op)
-    if counts is None and dtype is None and number is not None and into is not a:
-        target = a if into is None else into
-        started = start_plain_call(
-            self, "reduce_scatter", _REDUCE_SCATTER, a, target, target, True, number, 0, self.size
-        )
-        if started is not None:
-            return started  # type: ignore[no-any-return]
     return start_call(self, describe_reduce_scatter(self, a, into, counts, op, dtype))  # type: ignore[no-any-return]

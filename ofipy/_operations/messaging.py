@@ -27,12 +27,11 @@ from ofipy._completion.request import (
 )
 from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record
+from ofipy._operations.begun_in_c import method_text
 from ofipy._operations.initiator import Initiator, addressee, prepare, start
 from ofipy._requests import MESSAGE, PLAIN, sender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ofipy._memory.accepted import Memory
 
 __all__ = [
@@ -156,19 +155,8 @@ def begin_in_c(kind: type[_I]) -> type[_I]:
     Their signatures and their documentation are those of the functions.
     """
     for op, function in ((_TSEND, tsend), (_SEND, send)):
-        text = f"{function.__name__}({_parameters(function)})\n--\n\n{function.__doc__ or ''}"
-        setattr(kind, function.__name__, sender(kind, op, function, text))
+        setattr(kind, function.__name__, sender(kind, op, function, method_text(function)))
     return kind
-
-
-def _parameters(function: Callable[..., Any]) -> str:
-    """The parameters of a method as C's documentation has them, without annotations; `inspect` takes long to import."""
-    code, named = function.__code__, function.__kwdefaults__ or {}
-    taken = ["$self", *code.co_varnames[1 : code.co_argcount]]
-    defaults = function.__defaults__ or ()
-    for place, value in enumerate(defaults, len(taken) - len(defaults)):
-        taken[place] += f"={value!r}"
-    return ", ".join((*taken, "*", *(f"{name}={value!r}" for name, value in named.items())))
 
 
 # receiving

@@ -43,7 +43,7 @@
     X(int, ofp_request_abandon, (ofp_request_t, bool))                                                                 \
     X(ofp_request_t, ofp_reach_request, (struct ofp_endpoint *, uint32_t, uint64_t))                                   \
     X(ofp_request_t, ofp_prepare, (struct ofp_endpoint *, const struct ofp_operation *))                               \
-    X(ofp_request_t, ofp_collective_start, (struct ofp_group *, const struct ofp_collective *, int64_t))               \
+    X(ofp_request_t, ofp_collective_start, (struct ofp_group *, const struct ofp_collective *, uint32_t, int64_t))     \
     X(uint64_t, ofp_reduction_size, (uint32_t, uint32_t))                                                              \
     X(ofp_request_t, ofp_collective_prepare, (struct ofp_group *, const struct ofp_collective *))                      \
     X(ofp_request_t, ofp_group_agree, (struct ofp_group *, uint64_t, uint32_t, struct ofp_agreement_result *))         \

@@ -3,6 +3,7 @@
 #include "await/await.h"
 #include "memory/memory.h"
 #include "request/request.h"
+#include "submit/collective.h"
 #include "submit/submit.h"
 
 PyDoc_STRVAR(
@@ -65,6 +66,7 @@ static int add_name_lists(PyObject *module)
 
 static PyMethodDef functions[] = {
     {"bind", bind_functions, METH_VARARGS, bind_functions_doc},
+    {"collective", collective_method_create, METH_VARARGS, collective_method_create_doc},
     {"loop_is_running", await_loop_query, METH_NOARGS, "Whether an event loop runs in this thread."},
     {"memory_freed", memory_frees_count, METH_NOARGS, memory_frees_count_doc},
     {"outcomes", request_outcomes_collect, METH_O, request_outcomes_collect_doc},
@@ -92,6 +94,7 @@ static bool add_module_types(PyObject *module)
 {
     return add_type(module, request_type_create, "Waitable") &&
            add_type(module, awaitable_type_create, "RequestBase") && add_type(module, poster_type_create, "Poster") &&
+           add_type(module, group_place_type_create, "Place") &&
            add_type(module, waiter_type_create, "Waiter") && add_type(module, poller_type_create, "PollerBase") &&
            add_type(module, notifier_type_create, "Notices");
 }

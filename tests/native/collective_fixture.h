@@ -114,7 +114,7 @@ static inline void team_close(struct team *team)
 
 static inline ofp_request_t member_start(struct team *team, uint32_t rank, struct ofp_collective call)
 {
-    return ofp_collective_start(team->members[rank].group, &call, 0);
+    return ofp_collective_start(team->members[rank].group, &call, 0, 0);
 }
 
 /* The error that the request has ended with; it is taken. */

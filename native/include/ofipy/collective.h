@@ -143,12 +143,13 @@ void ofp_group_close(struct ofp_group *group);
 void ofp_group_free(struct ofp_group *group);
 
 /*
- * Start the next collective of the group. Returns a request. While 64 collectives of the group run, the call makes
- * progress for `timeout` nanoseconds (negative: for ever), but at most a second: then -EAGAIN. -EINVAL: the description
- * is wrong; -ENOTCONN: the group was not joined; -ECANCELED: it is closed. Nothing was started then, and the others of
- * the group have no such collective from this member.
+ * Start the next collective of the group. Returns a request. `how`: 0, or OFP_START_AT_ONCE (request.h). While 64
+ * collectives of the group run, the call makes progress for `timeout` nanoseconds (negative: for ever), but at most a
+ * second: then -EAGAIN. -EINVAL: the description is wrong; -ENOTCONN: the group was not joined; -ECANCELED: it is
+ * closed. Nothing was started then, and the others of the group have no such collective from this member.
  */
-ofp_request_t ofp_collective_start(struct ofp_group *group, const struct ofp_collective *call, int64_t timeout);
+ofp_request_t ofp_collective_start(struct ofp_group *group, const struct ofp_collective *call, uint32_t how,
+                                   int64_t timeout);
 /* A request that ofp_start starts, each time as the next collective of the group. Not for OFP_COLLECTIVE_SIZED. */
 ofp_request_t ofp_collective_prepare(struct ofp_group *group, const struct ofp_collective *call);
 /* A collective that runs, and members that it waits for; after the time of a wait, that is. */

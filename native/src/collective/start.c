@@ -90,10 +90,11 @@ static struct ofp_request *attach_request(struct ofpi_collective *collective)
     return request;
 }
 
-ofp_request_t ofp_collective_start(struct ofp_group *group, const struct ofp_collective *call, int64_t timeout)
+ofp_request_t ofp_collective_start(struct ofp_group *group, const struct ofp_collective *call, uint32_t how,
+                                   int64_t timeout)
 {
     struct ofpi_collective *collective = NULL;
-    ofp_request_t result = ofpi_domain_enter(group->domain);
+    ofp_request_t result = ofpi_domain_enter_as(group->domain, how & OFP_START_AT_ONCE);
 
     if (result)
         return result;

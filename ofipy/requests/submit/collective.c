@@ -8,7 +8,7 @@ static ofp_request_t start_collective(struct ofp_group *group, const struct ofp_
 {
     ofp_request_t handle;
 
-    Py_BEGIN_ALLOW_THREADS handle = core.ofp_collective_start(group, call, timeout);
+    Py_BEGIN_ALLOW_THREADS handle = core.ofp_collective_start(group, call, 0, timeout);
     Py_END_ALLOW_THREADS return handle;
 }
 

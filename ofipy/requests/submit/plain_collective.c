@@ -3,27 +3,9 @@
  * Collectives with plain arguments: buffers that memory_segment_fill knows, in one piece, and blocks of equal length. Python
  * describes all others. A short collective takes less time than its description in Python.
  */
-#include "submit/submit.h"
+#include "submit/collective.h"
 
-/* Of poster_collective_start_plain. */
-enum argument {
-    TYPE,
-    GROUP,
-    ENDPOINT,
-    ADDRESS, /* of the group in C */
-    NAME,    /* of the method */
-    KIND,
-    SOURCE, /* a buffer, or None; the same object as `target`: in place */
-    TARGET,
-    IS_WRITTEN, /* the target is */
-    OP,         /* of a reduction; otherwise -1 */
-    ROOT,
-    RETURNED, /* what wait() returns */
-    SOURCE_BLOCKS,
-    TARGET_BLOCKS, /* how many blocks the buffer consists of; 1: a vector, or a block */
-    RANK,
-    ARGUMENTS
-};
+#include <errno.h>
 
 /* One buffer of the call. */
 struct side {
@@ -96,7 +78,7 @@ static bool fill_sides(struct poster *poster, struct sides *sides, bool is_writt
 }
 
 /* The number of elements, and their type if they are reduced. */
-static bool count_elements(const struct sides *sides, bool is_reduction, struct ofp_collective *call)
+static bool count_elements(const struct sides *sides, bool reduces, struct ofp_collective *call)
 {
     const struct side *side = sides->source.buffer != Py_None ? &sides->source : &sides->target;
     PyObject *operand;
@@ -105,7 +87,7 @@ static bool count_elements(const struct sides *sides, bool is_reduction, struct 
 
     call->datatype = OFP_UINT8;
     call->count = side->segment.length / side->blocks;
-    if (!is_reduction)
+    if (!reduces)
         return true;
     operand = memory_operand_create(side->buffer, &datatype);
     size = operand ? core.ofp_reduction_size(call->atomic_op, datatype) : 0;
@@ -135,23 +117,26 @@ static bool build_reference(struct sides *sides, struct buffer_reference *both)
     return both->owner != NULL;
 }
 
-/* Fill in the memory of a call, and reference it. False, maybe with an exception: nothing is referenced. */
-static bool describe_plain_call(struct poster *poster, PyObject *const *arguments, struct ofp_collective *call,
-                                struct buffer_reference *both)
-{
-    struct sides sides = {.source = {.buffer = arguments[SOURCE]}, .target = {.buffer = arguments[TARGET]}};
-    uint64_t rank = PyLong_AsUnsignedLong(arguments[RANK]);
-    long op = PyLong_AsLong(arguments[OP]);
+/* A call as the core takes it. */
+struct described_call {
+    struct ofp_collective call;
+    struct buffer_reference reference; /* of both buffers */
+    uint64_t bytes;                    /* of both buffers */
+};
 
-    sides.source.blocks = PyLong_AsUnsignedLong(arguments[SOURCE_BLOCKS]);
-    sides.target.blocks = PyLong_AsUnsignedLong(arguments[TARGET_BLOCKS]);
-    call->kind = (uint32_t)PyLong_AsLong(arguments[KIND]);
-    call->root = (uint32_t)PyLong_AsUnsignedLong(arguments[ROOT]);
-    call->atomic_op = op < 0 ? 0 : (uint32_t)op;
-    if (PyErr_Occurred() || !sides.source.blocks || !sides.target.blocks)
-        return false;
-    if (!fill_sides(poster, &sides, arguments[IS_WRITTEN] == Py_True, rank) || !count_elements(&sides, op >= 0, call) ||
-        !build_reference(&sides, both)) {
+/* Fill in the memory of a call, and reference it. False, maybe with an exception: nothing is referenced. */
+static bool describe_call(const struct group_place *place, const struct plain_call *plain,
+                          struct described_call *described)
+{
+    struct sides sides = {.source = {.buffer = plain->source, .blocks = plain->source_blocks},
+                          .target = {.buffer = plain->target, .blocks = plain->target_blocks}};
+    struct ofp_collective *call = &described->call;
+
+    call->kind = plain->kind;
+    call->root = plain->root;
+    call->atomic_op = plain->op;
+    if (!fill_sides((struct poster *)place->poster, &sides, plain->is_written, place->rank) ||
+        !count_elements(&sides, plain->reduces, call) || !build_reference(&sides, &described->reference)) {
         release_sides(&sides);
         return false;
     }
@@ -159,64 +144,66 @@ static bool describe_plain_call(struct poster *poster, PyObject *const *argument
     call->source_region = sides.source.segment.region;
     call->target = sides.target.segment.offset;
     call->target_region = sides.target.segment.region;
+    described->bytes = sides.source.segment.length + sides.target.segment.length;
     return true;
 }
 
-/* Name the group, the method and the value that wait() returns. */
-static bool set_attributes(struct request *request, PyObject *const *arguments)
+/* Name the group and the method, for errors. */
+static bool name_call(struct request *request, PyObject *group, PyObject *method)
 {
-    static PyObject *group, *name, *value; /* interned; GIL: guards them */
+    static PyObject *group_attribute, *name_attribute; /* interned; GIL: guards them */
 
-    replace_object(&request->fetched, arguments[RETURNED]);
-    if (!value && !((group = PyUnicode_InternFromString("_group")) && (name = PyUnicode_InternFromString("_name")) &&
-                    (value = PyUnicode_InternFromString("_value"))))
+    if (!name_attribute && !((group_attribute = PyUnicode_InternFromString("_group")) &&
+                             (name_attribute = PyUnicode_InternFromString("_name"))))
         return false;
-    return PyObject_SetAttr((PyObject *)request, group, arguments[GROUP]) == 0 &&
-           PyObject_SetAttr((PyObject *)request, name, arguments[NAME]) == 0 &&
-           PyObject_SetAttr((PyObject *)request, value, arguments[RETURNED]) == 0;
+    return PyObject_SetAttr((PyObject *)request, group_attribute, group) == 0 &&
+           PyObject_SetAttr((PyObject *)request, name_attribute, method) == 0;
 }
 
-static ofp_request_t start_plain_call(PyObject *address, const struct ofp_collective *call)
+/* Keep the GIL for a short call, as start_operation() in post.c does. */
+static ofp_request_t start_described_call(const struct group_place *place, const struct described_call *described)
 {
-    struct ofp_group *group = PyLong_AsVoidPtr(address);
-    ofp_request_t handle;
+    ofp_request_t handle = -ENOLCK;
 
-    Py_BEGIN_ALLOW_THREADS handle = core.ofp_collective_start(group, call, 0);
-    Py_END_ALLOW_THREADS return handle;
+    if (described->bytes <= COPIED_WITH_GIL)
+        handle = core.ofp_collective_start(place->group, &described->call, OFP_START_AT_ONCE, 0);
+    if (handle == -ENOLCK) {
+        Py_BEGIN_ALLOW_THREADS handle = core.ofp_collective_start(place->group, &described->call, 0, 0);
+        Py_END_ALLOW_THREADS
+    }
+    return handle;
 }
 
-const char poster_collective_start_plain_doc[] =
-    "plain_collective(type, group, endpoint, address, name, kind, source, target, is_written, op, root, value, source_blocks, "
-    "target_blocks, rank) -> Request, or None";
-PyObject *poster_collective_start_plain(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+PyObject *plain_collective_start(struct group_place *place, PyObject *group, PyObject *method,
+                                 const struct plain_call *plain)
 {
-    struct poster *poster = (struct poster *)self;
-    struct ofp_collective call = {0};
-    struct buffer_reference reference = {0};
+    struct poster *poster = (struct poster *)place->poster;
+    struct described_call described = {0};
     struct ofp_operation op = {.peer = OFP_PEER_UNKNOWN};
     struct request *request;
     ofp_request_t handle;
 
-    if (count != ARGUMENTS || !poster->pointer)
+    if (!poster->pointer)
         Py_RETURN_NONE;
-    if (!describe_plain_call(poster, arguments, &call, &reference)) {
+    if (!describe_call(place, plain, &described)) {
         PyErr_Clear();
         Py_RETURN_NONE;
     }
-    request = request_allocate((PyTypeObject *)arguments[TYPE]);
-    if (!request || !set_attributes(request, arguments)) {
+    request = request_allocate((PyTypeObject *)place->request_type);
+    if (!request || !name_call(request, group, method)) {
         Py_XDECREF((PyObject *)request);
-        buffer_reference_release(&reference);
+        buffer_reference_release(&described.reference);
         return NULL;
     }
-    handle = start_plain_call(arguments[ADDRESS], &call);
+    replace_object(&request->fetched, plain->returned);
+    handle = start_described_call(place, &described);
     if (handle < 0) {
         /* Nothing was started. The general function in Python meets the error again, or waits for a place. */
         Py_DECREF((PyObject *)request);
-        buffer_reference_release(&reference);
+        buffer_reference_release(&described.reference);
         Py_RETURN_NONE;
     }
-    request_operation_attach(request, &poster->orphans, arguments[ENDPOINT], handle, &op, &reference);
+    request_operation_attach(request, &poster->orphans, place->endpoint, handle, &op, &described.reference);
     request->kind = VALUE;
     request->is_delivered = 1;
     return (PyObject *)request;

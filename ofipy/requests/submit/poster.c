@@ -109,8 +109,6 @@ static PyMethodDef poster_methods[] = {
     {"adopt", poster_handle_adopt, METH_VARARGS, poster_handle_adopt_doc},
     {"collective", poster_collective_start, METH_VARARGS, poster_collective_start_doc},
     {"agreement", poster_agreement_start, METH_VARARGS, poster_agreement_start_doc},
-    {"plain_collective", (PyCFunction)(void (*)(void))poster_collective_start_plain, METH_FASTCALL,
-     poster_collective_start_plain_doc},
     {"reach", poster_peer_connect, METH_VARARGS, poster_peer_connect_doc},
     {"close", close_poster, METH_O, close_doc},
     {0},

@@ -67,28 +67,6 @@ static PyObject *send_plain_message(const struct sender *sender, PyObject *self,
     return result;
 }
 
-static PyObject *call_general_function(const struct sender *sender, PyObject *self, PyObject *const *arguments,
-                                       Py_ssize_t count, PyObject *names)
-{
-    Py_ssize_t named = names ? PyTuple_Size(names) : 0;
-    PyObject *positional = PyTuple_New(1 + count), *keywords = PyDict_New(), *result = NULL;
-    bool ready = positional && keywords;
-
-    for (Py_ssize_t i = 0; ready && i <= count; i++) {
-        PyObject *argument = i ? arguments[i - 1] : self;
-
-        Py_INCREF(argument);
-        ready = PyTuple_SetItem(positional, i, argument) == 0;
-    }
-    for (Py_ssize_t i = 0; ready && i < named; i++)
-        ready = PyDict_SetItem(keywords, PyTuple_GetItem(names, i), arguments[count + i]) == 0;
-    if (ready)
-        result = PyObject_Call(sender->general, positional, keywords);
-    Py_XDECREF(positional);
-    Py_XDECREF(keywords);
-    return result;
-}
-
 static PyObject *send_message(const struct sender *sender, PyObject *self, PyObject *const *arguments, Py_ssize_t count,
                               PyObject *names)
 {
@@ -100,7 +78,7 @@ static PyObject *send_message(const struct sender *sender, PyObject *self, PyObj
             return result;
         Py_DECREF(result);
     }
-    return call_general_function(sender, self, arguments, count, names);
+    return general_function_call(sender->general, self, arguments, count, names);
 }
 
 static PyObject *send_tagged(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)

@@ -6,11 +6,12 @@
  *   send.c      tsend and send, the methods of every class that has a poster as `_poster`
  *   remote.c    operations on the memory of peers
  *   record.c    operations that Python has described in full, as a record
- *   collective.c  collectives of a group; plain_collective.c: those with plain arguments
+ *   general.c   the call of a method's general function, for arguments that are not plain
+ *   collective.c  collectives of a group that Python has described; collective.h: those that begin in C
  *   start.c     starting prepared requests
  *   poster.c    the type of posters
  *
- * The plain methods (tsend, send, trecv, rma, atomic, plain_collective) know plain arguments: a buffer of a common kind, a peer of the right
+ * The plain methods (tsend, send, trecv, rma, atomic) know plain arguments: a buffer of a common kind, a peer of the right
  * vector or a number, and a tag that is a plain integer. For other arguments, and if the core refuses the operation, they
  * return None: nothing was started then, and the caller, a function in Python, does the work with all checks and raises the
  * errors.
@@ -66,6 +67,9 @@ PyObject *poster_operation_post(struct poster *poster, PyObject *endpoint, PyObj
 PyObject *poster_error_discard(PyObject *result);
 /* A number, or a Peer of the poster's vector. If the peer was removed, the core refuses its number. */
 bool poster_peer_resolve(struct poster *poster, PyObject *peer, uint32_t *number);
+/* Call a method's general function in Python with the arguments of the method. */
+PyObject *general_function_call(PyObject *function, PyObject *self, PyObject *const *arguments, Py_ssize_t count,
+                                PyObject *names);
 /* Put peer (None: any, or the only one) and tag (NULL: 0) into a record. False: they are not plain. */
 bool poster_arguments_convert(struct poster *poster, PyObject *peer, PyObject *tag, struct ofp_operation *op);
 /* Post with this memory: a request, or None. */
@@ -77,11 +81,10 @@ extern const char poster_rma_post_doc[], poster_atomic_post_doc[];
 PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 PyObject *poster_atomic_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 
-extern const char poster_collective_start_doc[], poster_collective_start_plain_doc[];
+extern const char poster_collective_start_doc[];
 PyObject *poster_collective_start(PyObject *self, PyObject *arguments);
 extern const char poster_agreement_start_doc[];
 PyObject *poster_agreement_start(PyObject *self, PyObject *arguments);
-PyObject *poster_collective_start_plain(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 extern const char poster_record_start_doc[], poster_record_prepare_doc[], poster_handle_adopt_doc[],
     poster_peer_connect_doc[];
 PyObject *poster_record_start(PyObject *self, PyObject *arguments);

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Methods that begin in C and go on to a function in Python: what C says about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["method_text"]
+
+
+def method_text(function: Callable[..., Any]) -> str:
+    """Signature and documentation of a method, as a method of C has them: those of the function."""
+    return f"{function.__name__}({_parameters(function)})\n--\n\n{function.__doc__ or ''}"
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    """The parameters of a method as C's documentation has them, without annotations; `inspect` takes long to import."""
+    code, named = function.__code__, function.__kwdefaults__ or {}
+    taken = ["$self", *code.co_varnames[1 : code.co_argcount]]
+    defaults = function.__defaults__ or ()
+    for place, value in enumerate(defaults, len(taken) - len(defaults)):
+        taken[place] += f"={value!r}"
+    keywords = ("*", *(f"{name}={value!r}" for name, value in named.items())) if named else ()
+    return ", ".join((*taken, *keywords))
