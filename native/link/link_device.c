@@ -52,6 +52,16 @@ static void update_keeps_above(struct ofp_domain *outer)
     }
 }
 
+/* A peer that connects only may come back by any lane, so the longest time holds. */
+static void update_absence_limit(struct ofp_domain *outer)
+{
+    const struct link_domain *own = link_domain_of(outer);
+
+    for (uint32_t i = 0; i < own->set->count; i++)
+        if (own->devices[i].absence_limit > outer->absence_limit)
+            outer->absence_limit = own->devices[i].absence_limit;
+}
+
 static void close_device(struct ofp_domain *device)
 {
     if (device->provider->domain_ops->close)
@@ -129,6 +139,7 @@ int link_domain_open(struct ofp_domain *outer, char *text, size_t text_size)
         result = open_device(outer, i, text, text_size);
     if (!result) {
         update_keeps_above(outer);
+        update_absence_limit(outer);
         return 0;
     }
     for (i--; i-- > 0;)

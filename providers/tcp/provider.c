@@ -75,6 +75,7 @@ static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
     domain->base = base;
     domain->connect_ns = tcp_core->param_size("CONNECT_TIMEOUT") * TCP_SECOND;
     domain->user_timeout_ms = (unsigned)tcp_core->param_int("TCP_USER_TIMEOUT") * 1000;
+    base->absence_limit = domain->user_timeout_ms * TCP_MILLISECOND;
     domain->rendezvous_size = choose_rendezvous_size();
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);

@@ -189,5 +189,14 @@ def sink(host: str) -> None:
         ep.tsend(b"thanks", message.source, tag=3).wait(timeout=60)
 
 
+def caller(address: str) -> None:
+    """Send one message to another host, without listening there."""
+    os.environ |= {"OFIPY_HOST_ID": "far", "OFIPY_INTERFACE": ""}
+    ep = ofipy.open(provider="link", caps="msg|tagged")
+    ep.tsend(b"here I am", ep.insert(bytes.fromhex(address)), tag=1).wait(timeout=60)
+    with for_anyone():
+        ep.trecv(tag=1).wait(timeout=60)
+
+
 if __name__ == "__main__":
     main(globals())

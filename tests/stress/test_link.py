@@ -140,3 +140,23 @@ def test_one_of_two_killed(link_workers: Start, host: str, monkeypatch: pytest.M
         other = peers["far" if host == "here" else "here"]
         ep.tsend(b"a", other, tag=1).wait(timeout=10)
         assert anyone.wait(timeout=10).source == other
+
+
+@pytest.mark.timeout(60)
+def test_one_that_does_not_listen_is_killed(link_workers: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can ask at its address whether it lives: it counts as gone when it stays away."""
+    for name, value in (("HOST_ID", "here"), ("INTERFACE", "lo"), ("TCP_USER_TIMEOUT", "1")):
+        monkeypatch.setenv(f"OFIPY_{name}", value)
+    with ofipy.open(provider="link") as ep:
+        worker = link_workers("caller", bytes(ep.address).hex())
+        sender = ep.trecv(tag=1).wait(timeout=60).source
+        assert ep.way(sender) == "tcp"
+        directed, anyone = ep.trecv(sender, tag=2), ep.trecv(tag=2)
+        worker.kill()
+        killed = time.monotonic()
+        with pytest.raises(ofipy.PeerLost):
+            directed.wait(timeout=30)
+        assert time.monotonic() - killed >= 1
+        with pytest.raises(ofipy.PeerLost):
+            ep.trecv(sender, tag=3).wait(timeout=30)
+        assert not anyone.done

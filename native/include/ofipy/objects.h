@@ -47,6 +47,11 @@ struct ofp_domain {
      * got back from its device.
      */
     uint32_t packet_buffers, packet_buffers_reclaimed;
+    /*
+     * Set by `open`, ns; 0: 30 s. A peer with `connects_only` that was lost without a goodbye counts as gone if it has
+     * not come back in this time.
+     */
+    uint64_t absence_limit;
 };
 
 #define OFP_KEY_SIZE 32
@@ -124,7 +129,8 @@ struct ofp_peer {
     uint32_t other_count;
     /*
      * The peer's endpoint has `connects_only`: `connect` must fail, and the absence of a listener at its address does
-     * not mean that its process has ended.
+     * not mean that its process has ended. Its process counts as ended if it is lost for longer than
+     * domain->absence_limit.
      */
     bool connects_only;
     /*

@@ -219,7 +219,8 @@ static void probe_peer(struct ofp_peer *peer, const struct ofpi_path_end *end)
     struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
 
     path->state = OFPI_RDM_OVER;
-    if (path->base.channel->ops->probe)
+    /* A peer that only connects has no listener that could answer. */
+    if (path->base.channel->ops->probe && !peer->connects_only)
         path->base.channel->ops->probe(&path->base);
     else
         handle_meeting_event(peer, &(struct meeting_event){.event = OFPI_MEET_CLOSED, .end = *end});

@@ -53,7 +53,8 @@ struct ofpi_peer {
     bool lengthened : 1;        /* a request of ofp_reach_request waits, or waited, longer than OFIPY_CONNECT_TIMEOUT */
     struct ofpi_member *member; /* owned; NULL: not a rank of a job */
     /* State while the peer is absent: attempts to connect. */
-    struct ofp_timer again;          /* runs between two attempts; the state is UNUSED then */
+    /* Runs until the next attempt (UNUSED), or until a peer that only connects counts as gone (LOST). */
+    struct ofp_timer again;
     uint64_t pause;                  /* length of the next pause, ns */
     uint64_t asked_since;            /* time of the first failed attempt; 0: none since it was up or lost */
     uint64_t ask_until;              /* when the attempts end; 0: not known yet */

@@ -95,10 +95,11 @@ static void update_inserted_entry(struct ofp_av *av, uint32_t index, const void 
 
     OFP_LIST_EACH(node, following, &av->domain->endpoints) {
         struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+        struct ofpi_peer *peer = endpoint->av == av ? ofpi_peer_find_at(endpoint, index) : NULL;
 
-        if (endpoint->av != av)
+        if (!peer)
             continue;
-        ofpi_peer_mark_expected(endpoint, index);
+        ofpi_peer_mark_expected(peer);
         if (replaced)
             ofpi_peer_readdressed(endpoint, index);
     }

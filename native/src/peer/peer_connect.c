@@ -36,7 +36,7 @@ void ofpi_peer_connect(struct ofpi_peer *peer)
     char text[OFP_TEXT_MAX] = "";
     int result;
 
-    if (peer->again.position)
+    if (peer->base.state == OFP_PEER_UNUSED && peer->again.position)
         return;
     ofpi_peer_mark_connecting(&peer->base);
     if (__builtin_expect(ofpi_departure_of_peer(peer) != OFPI_STAYS, 0)) {

@@ -12,6 +12,7 @@
 #include "object/peer.h"
 #include "object/vector.h"
 #include "peer/backlog.h"
+#include "peer/peer_state.h"
 
 static size_t compute_private_size(const struct ofp_endpoint *endpoint)
 {
@@ -149,9 +150,7 @@ static __attribute__((noinline)) struct ofpi_peer *create_indexed_peer(struct of
     peer = acquire_unknown_sender(endpoint, address, length);
     if (peer) {
         peer->base.index = index;
-        /* The application expects a process at an address that it inserted. */
-        peer->gone = false;
-        peer->incompatible = 0;
+        ofpi_peer_mark_expected(peer);
         replace_peer_address(peer, address, length);
     } else {
         peer = create_peer(endpoint, index, address, length);

@@ -28,6 +28,9 @@
 #include "progress/progress.h"
 #include "progress/wait.h"
 
+/* Until a peer that only connects counts as gone, where the transport sets no time. */
+#define ABSENCE_NS 30000000000ull
+
 static const char *const state_names[] = {
     [OFP_PEER_UNUSED] = "unused",
     [OFP_PEER_CONNECTING] = "connecting",
@@ -256,6 +259,40 @@ static void schedule_end_of_receives(struct ofpi_endpoint *endpoint, struct ofpi
         end_directed_receives(endpoint, peer);
 }
 
+static void absence_expired(struct ofp_timer *timer, uint64_t now)
+{
+    struct ofpi_peer *peer = OFP_CONTAINER_OF(timer, struct ofpi_peer, again);
+    struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(&peer->base);
+
+    (void)now;
+    OFPI_CHECK(peer->base.state == OFP_PEER_LOST);
+    ofpi_log_write(OFP_LOG_INFO, peer->base.endpoint->info->provider,
+                   "endpoint %u: peer %u only connects, and has not come back: it counts as ended",
+                   peer->base.endpoint->id, peer->base.index);
+    peer->gone = true;
+    schedule_end_of_receives(endpoint, peer);
+}
+
+/*
+ * Nobody can ask a peer that only connects whether its process lives. It has a time to come back, which begins with the
+ * loss: an attempt to connect in vain does not begin it again.
+ */
+static void start_absence_timer(struct ofpi_peer *peer, bool was_up)
+{
+    struct ofpi_domain *domain = ofpi_endpoint_of_peer(&peer->base)->domain;
+
+    if (!peer->base.connects_only || peer->gone)
+        return;
+    if (was_up) {
+        peer->again.expired = absence_expired;
+        peer->again.deadline =
+            ofpi_clock_read() + (domain->base.absence_limit ? domain->base.absence_limit : ABSENCE_NS);
+    }
+    /* Without memory for the timer the peer is waited for without end, as one that listens is. */
+    if (peer->again.expired == absence_expired)
+        ofpi_timer_start(domain, &peer->again);
+}
+
 void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const char *text)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
@@ -311,6 +348,8 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     peer->gone = process_gone || error == EPROTONOSUPPORT || (peer->gone && error != ECANCELED);
     if (peer->gone)
         schedule_end_of_receives(endpoint, peer);
+    if (error != ECANCELED)
+        start_absence_timer(peer, was_up);
     if (endpoint->connection)
         endpoint->domain->upper->connection_end_receives(endpoint);
 }
@@ -359,15 +398,15 @@ static void end_peer(struct ofpi_peer *peer, int error)
     fail_operations(&peer->backlog, error, 0);
 }
 
-void ofpi_peer_mark_expected(struct ofpi_endpoint *endpoint, uint32_t index)
+void ofpi_peer_mark_expected(struct ofpi_peer *peer)
 {
-    struct ofpi_peer *peer = ofpi_peer_find_at(endpoint, index);
-
-    if (!peer)
-        return;
     peer->gone = false;
     peer->incompatible = 0;
     peer->expected = peer->base.state != OFP_PEER_UP;
+    if (peer->again.expired == absence_expired) {
+        ofpi_timers_stop(&ofpi_endpoint_of_peer(&peer->base)->domain->timers, &peer->again);
+        peer->again.expired = NULL;
+    }
 }
 
 void ofpi_peer_mark_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)

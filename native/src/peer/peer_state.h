@@ -22,8 +22,8 @@ void ofpi_peers_close(struct ofpi_endpoint *endpoint);
 void ofpi_peer_mark_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer);
 /* The same in a shared receive context, for the peers of the endpoints that share it. */
 void ofpi_receives_end_in_shared(struct ofpi_endpoint *context, uint32_t index);
-/* The address was inserted again: the application expects a process there. */
-void ofpi_peer_mark_expected(struct ofpi_endpoint *endpoint, uint32_t index);
+/* The address was inserted: the application expects a process there, and the peer is not gone. */
+void ofpi_peer_mark_expected(struct ofpi_peer *peer);
 /* The entry leaves the address vector: its operations end as cancelled. */
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index);
 /* Have the transport cancel these receives, and end the cancelled ones with `error`. */
