@@ -59,6 +59,16 @@ class Op(enum.IntEnum):
     ATOMIC = lib.OFP_ATOMIC
     FETCH_ATOMIC = lib.OFP_FETCH_ATOMIC
     COMPARE_ATOMIC = lib.OFP_COMPARE_ATOMIC
+    BARRIER = lib.OFP_BARRIER
+    """The first of the collectives: their records' `peer` is :attr:`Group.number`, their `tag` the root's rank."""
+    BROADCAST = lib.OFP_BROADCAST
+    ALLTOALL = lib.OFP_ALLTOALL
+    ALLREDUCE = lib.OFP_ALLREDUCE
+    ALLGATHER = lib.OFP_ALLGATHER
+    REDUCE_SCATTER = lib.OFP_REDUCE_SCATTER
+    REDUCE = lib.OFP_REDUCE
+    SCATTER = lib.OFP_SCATTER
+    GATHER = lib.OFP_GATHER
 
 
 class Flag(Flags, enum.IntFlag):
@@ -110,6 +120,7 @@ class Completed(Flags, enum.IntFlag):
     MULTI_RECV = lib.OFP_COMPLETED_MULTI_RECV
     """The multi-receive buffer is released; alone: no message came with it."""
     CLAIM = lib.OFP_COMPLETED_CLAIM
+    COLLECTIVE = lib.OFP_COMPLETED_COLLECTIVE
 
 
 class Cap(Flags):

@@ -35,6 +35,15 @@ _OPERATIONS = {
     lib.OFP_ATOMIC: "atomic",
     lib.OFP_FETCH_ATOMIC: "fetch_atomic",
     lib.OFP_COMPARE_ATOMIC: "compare_atomic",
+    lib.OFP_BARRIER: "barrier",
+    lib.OFP_BROADCAST: "broadcast",
+    lib.OFP_ALLTOALL: "alltoall",
+    lib.OFP_ALLREDUCE: "allreduce",
+    lib.OFP_ALLGATHER: "allgather",
+    lib.OFP_REDUCE_SCATTER: "reduce_scatter",
+    lib.OFP_REDUCE: "reduce",
+    lib.OFP_SCATTER: "scatter",
+    lib.OFP_GATHER: "gather",
 }
 
 

@@ -155,6 +155,11 @@ class Group(Resource):
         return len(self._peers)
 
     @property
+    def number(self) -> int:
+        """Number of the group at its endpoint: `peer` of an operation record that is one of its collectives."""
+        return self._number
+
+    @property
     def peers(self) -> list[Peer]:
         """The members' endpoints, by rank: for messages between two of them."""
         return list(self._peers)

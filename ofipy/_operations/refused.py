@@ -20,6 +20,8 @@ Why = tuple[str, str | None]
 _RECEIVES = (Op.RECV, Op.TRECV)
 _MESSAGES = (Op.SEND, Op.TSEND, *_RECEIVES)
 _RMA = (Op.READ, Op.WRITE)
+_REDUCTIONS = (Op.ALLREDUCE, Op.REDUCE_SCATTER, Op.REDUCE)
+_COLLECTIVES = (Op.BARRIER, Op.BROADCAST, Op.ALLTOALL, Op.ALLGATHER, Op.SCATTER, Op.GATHER, *_REDUCTIONS)
 _COMPARING = range(AtomicOp.CSWAP, AtomicOp.MSWAP + 1)
 _ALWAYS = Flag.COMPLETION | Flag.MORE
 
@@ -86,6 +88,8 @@ def _invalid(record: Any, info: Info) -> Why | None:
         return f"flags {_names(mode)} do not go together", None
     if op in _MESSAGES:
         return None
+    if op in _COLLECTIVES:
+        return _no_such_collective(record, op)
     if record.flags & Flag.DEVICE_ATOMIC:
         return "atomics of the device are of one element, at an address that is a multiple of its size", None
     size = 1 if op in _RMA else Datatype(record.datatype).dtype.itemsize
@@ -98,8 +102,30 @@ def _invalid(record: Any, info: Info) -> Why | None:
     return None
 
 
+def _no_such_collective(record: Any, op: Op) -> Why:
+    size = lib.ofp_reduction_size(record.atomic_op, record.datatype) if op in _REDUCTIONS else 1
+    if record.length % size:
+        return f"{record.length} bytes; whole elements of {size} bytes are meant", None
+    return f"root {record.tag} is no rank of the group, or source and target overlap in part", None
+
+
+def _no_collective(record: Any) -> Why:
+    if record.segment_count or record.remote_segment_count:
+        return "a collective has no segments", "name its memory by region, offset and length"
+    what, kind = _name_atomic(record)
+    return f"{what} on {kind} is no reduction", None
+
+
+def _no_group(record: Any, info: Info) -> Why | None:
+    if record.op not in _COLLECTIVES:
+        return None
+    return f"the endpoint has no group of number {record.peer}", "peer of a collective is group.number"
+
+
 def _unsupported(record: Any, info: Info) -> Why | None:
     op = Op(record.op)
+    if op in _COLLECTIVES:
+        return _no_collective(record)
     if record.flags & Flag.BOUND:
         return _no_incarnations(info)
     needed = Cap(lib.ofp_operation_capability(op))
@@ -133,9 +159,13 @@ def _no_incarnations(info: Info) -> Why:
     )
 
 
-def _no_such_atomic(record: Any, op: Op) -> Why:
+def _name_atomic(record: Any) -> tuple[Any, Any]:
     what = AtomicOp(record.atomic_op).name.lower() if record.atomic_op in set(AtomicOp) else record.atomic_op
-    kind = Datatype(record.datatype).dtype if record.datatype in set(Datatype) else record.datatype
+    return what, Datatype(record.datatype).dtype if record.datatype in set(Datatype) else record.datatype
+
+
+def _no_such_atomic(record: Any, op: Op) -> Why:
+    what, kind = _name_atomic(record)
     remedy = "domain.atomic_valid() and ofipy info --atomics tell what there is"
     if record.flags & Flag.DEVICE_ATOMIC:
         return (
@@ -176,4 +206,5 @@ _EXPLANATIONS: dict[int, Callable[[Any, Info], Why | None]] = {
     codes.ERANGE: _out_of_range,
     codes.EFAULT: _no_memory,
     codes.EMSGSIZE: _too_long,
+    codes.ENOENT: _no_group,
 }

@@ -152,6 +152,22 @@ ofp_request_t ofp_collective_start(struct ofp_group *group, const struct ofp_col
                                    int64_t timeout);
 /* A request that ofp_start starts, each time as the next collective of the group. Not for OFP_COLLECTIVE_SIZED. */
 ofp_request_t ofp_collective_prepare(struct ofp_group *group, const struct ofp_collective *call);
+/*
+ * Collectives as operations, OFP_BARRIER to OFP_GATHER: ofp_post, ofp_post_after, ofp_work_queue, ofp_request_start and
+ * ofp_prepare take their records, also among others. Each start is the next collective of the group, as by
+ * ofp_collective_start, and other members may start theirs in either way.
+ *
+ * peer                          number of the group at this endpoint
+ * tag                           rank of the root, of those that have one
+ * atomic_op, datatype           of reductions
+ * length                        bytes of the vector, or of a block
+ * region, offset                the source; of OFP_BROADCAST the vector
+ * result_region, result_offset  the target
+ *
+ * The completion has OFP_COMPLETED_COLLECTIVE, and the group's number as its source. No counter of an endpoint counts it;
+ * the target of deferred work does. The memory stays in use until then. ofp_cancel finds no collective that has started.
+ * -ENOENT: the endpoint has no group of this number; -EAGAIN: 64 collectives of the group run.
+ */
 /* A collective that runs, and members that it waits for; after the time of a wait, that is. */
 #define OFP_COLLECTIVE_AWAITED_MAX 16
 struct ofp_collective_state {

@@ -21,13 +21,14 @@ enum ofp_channel {
 #define OFP_ATOMIC_KIND 0x4
 #define OFP_READS 0x8     /* with OFP_REMOTE: fetches from the peer, into memory that must remain valid */
 #define OFP_COMPARES 0x10 /* has a third operand */
+#define OFP_OF_GROUP 0x20 /* a collective: no transfer, and no other trait, channel or right means anything */
 
 struct ofp_operation_row {
     uint16_t code;          /* enum ofp_operation_code: the row's own place */
     uint8_t traits;         /* OFP_RECEIVES … */
     uint8_t channel;        /* enum ofp_channel; means nothing with OFP_REMOTE */
     uint32_t local_access;  /* OFP_ACCESS_…: the right that its local region must grant (fi_mr(3)) */
-    uint64_t capability;    /* OFP_CAP_… that its endpoint needs; 0: only the core posts it */
+    uint64_t capability;    /* OFP_CAP_… that its endpoint needs; 0: only the core posts it, or OFP_OF_GROUP */
     uint32_t remote_access; /* rights of the target's region; use ofp_operation_remote_access */
     uint32_t flags;         /* OFP_INJECT …: those it may have, defaults of its endpoint included */
     uint32_t completed;     /* OFP_COMPLETED_… of its completion; 0: no counter counts it */
@@ -41,6 +42,7 @@ struct ofp_operation_row {
     (OFP_COMPLETION | OFP_MORE | OFP_FENCE | OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_BOUND)
 #define OFP_SEND_FLAGS (OFP_TRANSMIT_FLAGS | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_MATCH_COMPLETE)
 #define OFP_ATOMIC_FLAGS (OFP_TRANSMIT_FLAGS | OFP_DEVICE_ATOMIC)
+#define OFP_GROUP_FLAGS (OFP_COMPLETION | OFP_MORE)
 #define OFP_REMOTE_BOTH (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE)
 
 static const struct ofp_operation_row ofp_operation_rows[] = {
@@ -68,6 +70,15 @@ static const struct ofp_operation_row ofp_operation_rows[] = {
      OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_READ},
     {OFP_INTERNAL_SEND, 0, OFP_CHANNEL_INTERNAL, OFP_ACCESS_SEND, 0, 0, OFP_SEND_FLAGS, 0, 0},
     {OFP_INTERNAL_RECV, OFP_RECEIVES, OFP_CHANNEL_INTERNAL, OFP_ACCESS_RECV, 0, 0, OFP_RECEIVE_FLAGS, 0, 0},
+    {OFP_BARRIER, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
+    {OFP_BROADCAST, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
+    {OFP_ALLTOALL, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
+    {OFP_ALLREDUCE, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
+    {OFP_ALLGATHER, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
+    {OFP_REDUCE_SCATTER, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
+    {OFP_REDUCE, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
+    {OFP_SCATTER, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
+    {OFP_GATHER, OFP_OF_GROUP, 0, 0, 0, 0, OFP_GROUP_FLAGS, OFP_COMPLETED_COLLECTIVE, 0},
 };
 #define OFP_OPERATION_COUNT (sizeof(ofp_operation_rows) / sizeof(ofp_operation_rows[0]))
 
@@ -75,9 +86,10 @@ static const struct ofp_operation_row ofp_operation_rows[] = {
  * Names of the Python methods that post them. Not part of the rows, so that a row's size stays a power of two: the hot
  * path indexes the rows.
  */
-static const char *const ofp_operation_names[] = {"",         "send",    "recv",   "tsend",        "trecv",
-                                                  "read",     "write",   "atomic", "fetch_atomic", "compare_atomic",
-                                                  "internal", "internal"};
+static const char *const ofp_operation_names[] = {
+    "",         "send",         "recv",           "tsend",          "trecv",    "read",    "write",
+    "atomic",   "fetch_atomic", "compare_atomic", "internal",       "internal", "barrier", "broadcast",
+    "alltoall", "allreduce",    "allgather",      "reduce_scatter", "reduce",   "scatter", "gather"};
 _Static_assert(sizeof(ofp_operation_names) / sizeof(ofp_operation_names[0]) == OFP_OPERATION_COUNT, "a name a row");
 
 /* The row of an operation code; the all-zero row for an unknown code, such as one from a peer. */

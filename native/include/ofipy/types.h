@@ -55,7 +55,17 @@ enum ofp_operation_code {
     OFP_COMPARE_ATOMIC = 9,
     /* The core's own, on a channel that applications cannot receive from; callers may not post them. */
     OFP_INTERNAL_SEND = 10,
-    OFP_INTERNAL_RECV = 11
+    OFP_INTERNAL_RECV = 11,
+    /* Collectives of a group, the nine of fi_collective(3); collective.h says what their records have. */
+    OFP_BARRIER = 12,
+    OFP_BROADCAST = 13,
+    OFP_ALLTOALL = 14,
+    OFP_ALLREDUCE = 15,
+    OFP_ALLGATHER = 16,
+    OFP_REDUCE_SCATTER = 17,
+    OFP_REDUCE = 18,
+    OFP_SCATTER = 19,
+    OFP_GATHER = 20
 };
 
 /* Functions of atomic operations (fi_atomic(3)). The numbers are those of libfabric's `enum fi_op`. */
@@ -131,6 +141,7 @@ enum ofp_datatype {
 #define OFP_COMPLETED_REMOTE_CQ_DATA 0x400 /* `data` is valid */
 #define OFP_COMPLETED_MULTI_RECV 0x800     /* the multi-receive buffer is released; alone: without a message */
 #define OFP_COMPLETED_CLAIM 0x1000         /* the message is set aside under `context` */
+#define OFP_COMPLETED_COLLECTIVE 0x2000
 
 /*
  * Address vector indices and region ids contain a generation in their upper 12 bits, so that an index or id is refused,
@@ -222,7 +233,7 @@ struct ofp_operation {
     uint16_t op; /* enum ofp_operation_code */
     uint8_t atomic_op;
     uint8_t datatype;
-    uint32_t peer; /* address vector index, or OFP_PEER_ANY */
+    uint32_t peer; /* address vector index, or OFP_PEER_ANY; of a collective: the group's number */
     uint64_t flags;
     uint64_t context; /* returned in the completion */
     union {

@@ -9,6 +9,7 @@
 #include "collective/ahead.h"
 #include "collective/breaking.h"
 #include "collective/control.h"
+#include "collective/group_operation.h"
 #include "collective/sized.h"
 #include "collective/transfer.h"
 #include "completion/request_finish.h"
@@ -163,21 +164,13 @@ int ofpi_turns_run(struct ofpi_domain *domain)
 
 /* --------------------------------------------------------------------------------------------------------------- end */
 
-void ofpi_collective_end(struct ofpi_collective *collective)
+static void finish_request(struct ofpi_collective *collective)
 {
-    struct ofp_group *group = collective->group;
-    struct ofpi_domain *domain = group->domain;
+    struct ofpi_domain *domain = collective->group->domain;
     struct ofp_request *request = collective->request;
     struct ofp_completion completion = {
         .error = collective->error, .provider_error = collective->provider_error, .source = OFP_PEER_UNKNOWN};
 
-    OFPI_CHECK(!collective->in_flight);
-    ofpi_turn_cancel(&collective->due);
-    ofp_list_remove(&collective->node);
-    group->running_count--;
-    collective->is_in_turn = false;
-    if (ofpi_group_is_over(group))
-        ofpi_group_leave_endpoint(group);
     if (!request->prepared) {
         free(collective->temporary);
         collective->temporary = NULL;
@@ -186,4 +179,22 @@ void ofpi_collective_end(struct ofpi_collective *collective)
     ofpi_request_finish(request, &completion);
     if (domain->leader || domain->followers)
         ofpi_domain_wake(domain);
+}
+
+void ofpi_collective_end(struct ofpi_collective *collective)
+{
+    struct ofp_group *group = collective->group;
+    struct ofpi_endpoint *endpoint = group->endpoint;
+
+    OFPI_CHECK(!collective->in_flight);
+    ofpi_turn_cancel(&collective->due);
+    ofp_list_remove(&collective->node);
+    group->running_count--;
+    collective->is_in_turn = false;
+    if (ofpi_group_is_over(group))
+        ofpi_group_leave_endpoint(group);
+    if (collective->operation)
+        ofpi_group_operation_end(collective, endpoint);
+    else
+        finish_request(collective);
 }

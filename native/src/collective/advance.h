@@ -5,11 +5,11 @@
 
 #include "collective/collective.h"
 
-/* Take the first turn. The request runs. */
+/* Take the first turn. The request runs, if it has one; otherwise this may free the collective. */
 void ofpi_collective_start(struct ofpi_collective *collective);
 /* Run the turns that are due; returns how many moved. Never call it from a provider's callback. */
 int ofpi_turns_run(struct ofpi_domain *domain);
-/* Finish the request. No transfer is in flight. */
+/* Finish the request, or complete the operation and free the collective. No transfer is in flight. */
 void ofpi_collective_end(struct ofpi_collective *collective);
 
 #endif

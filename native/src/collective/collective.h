@@ -2,7 +2,7 @@
 /*
  * A collective at this member. The domain's lock guards all members.
  *
- * Its request owns it, and frees it. A running collective owns its transfers: each ends in a function of
+ * Its request owns it, and frees it; one that was posted as an operation frees itself at its end. A running collective owns its transfers: each ends in a function of
  * transfer.c, which counts. When all of a round have ended the collective is due, and the next round is posted when the
  * current public call or round of progress ends. So any thread that makes progress advances it.
  */
@@ -38,11 +38,12 @@ struct ofpi_landing {
 
 struct ofpi_collective {
     struct ofpi_kept kept;
-    struct ofp_group *group; /* a use of it */
-    struct ofp_request *request;
-    struct ofp_list node;       /* in group->running while it runs */
-    struct ofpi_turn due;       /* a message, or all of a round, have ended */
-    struct ofp_collective call; /* its arrays are `plan`'s; `source_counts` and `target_counts` are not used */
+    struct ofp_group *group;         /* a use of it */
+    struct ofp_request *request;     /* NULL: it has `operation` */
+    struct ofp_operation *operation; /* owned: the record that it was posted by; NULL: it has `request` */
+    struct ofp_list node;            /* in group->running while it runs */
+    struct ofpi_turn due;            /* a message, or all of a round, have ended */
+    struct ofp_collective call;      /* its arrays are `plan`'s; `source_counts` and `target_counts` are not used */
     struct ofpi_plan plan;
     struct ofpi_memory buffers[3]; /* by enum ofpi_buffer */
     struct ofpi_memory source;     /* OFP_COLLECTIVE_SIZED: IN of the data */

@@ -288,6 +288,7 @@ void ofpi_collective_free(struct ofpi_collective *collective)
     free(collective->temporary);
     free(collective->offsets);
     free(collective->sizes);
+    free(collective->operation);
     free(collective);
     ofpi_group_release(group);
 }

@@ -42,6 +42,8 @@ void ofpi_groups_leave_endpoint(struct ofpi_endpoint *endpoint)
 
         if (group->endpoint != endpoint)
             continue;
+        /* The end of a collective may be the last use but this one. */
+        ofp_fetch_add(&group->uses, 1);
         close_group(group, false);
         OFP_LIST_EACH(one, next, &group->running)
             ofpi_collective_end(OFP_CONTAINER_OF(one, struct ofpi_collective, node));
@@ -50,6 +52,7 @@ void ofpi_groups_leave_endpoint(struct ofpi_endpoint *endpoint)
             ofpi_group_leave_endpoint(group);
         ofpi_group_agreement_end_service(group);
         ofpi_drain_end(group);
+        ofpi_group_release(group);
     }
 }
 

@@ -13,7 +13,7 @@
 /* --------------------------------------------------------------------------------------------------------- messages */
 
 /*
- * Post a message between this member and `rank`. The collective's request names it, for a cancel. -EINPROGRESS: the
+ * Post a message between this member and `rank`. The collective names it, for a cancel. -EINPROGRESS: the
  * member has to start earlier collectives first.
  */
 static int post_message(struct ofpi_collective *collective, uint16_t code, uint32_t rank, struct ofpi_owner *owner,
@@ -23,7 +23,7 @@ static int post_message(struct ofpi_collective *collective, uint16_t code, uint3
                                    .rank = rank,
                                    .sequence = collective->sequence,
                                    .data = collective->signature,
-                                   .context = collective->request,
+                                   .context = collective,
                                    .region = memory->region,
                                    .offset = memory->offset,
                                    .length = length};
@@ -293,7 +293,4 @@ bool ofpi_transfers_are_over(const struct ofpi_collective *collective, const str
            (!sent || collective->piece_sent == sent->length);
 }
 
-void ofpi_transfers_cancel(struct ofpi_collective *collective)
-{
-    ofpi_messages_cancel(collective->group, collective->request);
-}
+void ofpi_transfers_cancel(struct ofpi_collective *collective) { ofpi_messages_cancel(collective->group, collective); }

@@ -236,10 +236,10 @@ int ofpi_hooks_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *
         return ofpi_endpoint_start(endpoint, &op);
     if (!endpoint->av)
         op.peer = receive ? OFP_PEER_ANY : OFP_PEER_UNKNOWN;
-    /* Call hooks only for operations that pass all checks. */
+    /* Call hooks only for operations that pass all checks. Of a collective they observe the messages. */
     result = ofpi_operation_resolve(endpoint, &op, &resolved);
     if (result)
-        return result;
+        return result == OFPI_IS_OF_GROUP ? ofpi_endpoint_start(endpoint, operation) : result;
     /* After -EAGAIN the caller posts the operation again. The hooks must be called for it once, so check first. */
     if (!receive && ofpi_endpoint_is_full(endpoint))
         return -EAGAIN;

@@ -21,6 +21,7 @@
 #include "ofipy/provider.h"
 
 struct ofp_counter;
+struct ofp_operation;
 struct ofp_request;
 struct ofpi_domain;
 struct ofpi_endpoint;
@@ -40,6 +41,9 @@ struct ofpi_upper {
     int (*post_backlogs)(struct ofpi_endpoint *endpoint);
     /* The counter closes: cancel deferred work that waits for it or would change it. */
     void (*counter_closes)(struct ofp_counter *counter);
+    /* Collectives as operations: check the record, or start it. 0 or a negative error; -EAGAIN: 64 of the group run. */
+    int (*group_check)(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
+    int (*group_post)(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
     /* An abandoned request has finished. */
     void (*request_released)(struct ofp_request *request);
     /* The transport has returned a receive, as the core had requested, so that it is posted again. */

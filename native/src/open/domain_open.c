@@ -13,6 +13,7 @@
 #include "base/reactor.h"
 #include "base/timer.h"
 #include "collective/advance.h"
+#include "collective/group_operation.h"
 #include "completion/request_slots.h"
 #include "hook/hook_list.h"
 #include "hook/hook_load.h"
@@ -38,6 +39,8 @@ static const struct ofpi_upper upper = {
     .run_turns = ofpi_turns_run,
     .post_backlogs = ofpi_peers_flush,
     .counter_closes = ofpi_works_leave_counter,
+    .group_check = ofpi_group_operation_check,
+    .group_post = ofpi_group_operation_post,
     .request_released = ofpi_request_end_released,
     .receive_recalled = ofpi_offloaded_post_again,
     .connection_ends_here = ofpi_connection_is_ending,

@@ -308,7 +308,7 @@ static int store_operation(struct ofpi_work *work, struct ofpi_endpoint *handle,
     if (!ofpi_operation_is_receive(operation))
         work->operation.flags = ofpi_send_flags(handle, &work->operation);
     /* Resolve now to refuse an invalid record in the call. It is resolved again when it starts. */
-    result = ofpi_operation_resolve(endpoint, &work->operation, &resolved);
+    result = ofpi_operation_check(endpoint, &work->operation, &resolved);
     return result ? result : copy_memory(work, &resolved);
 }
 

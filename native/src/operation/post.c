@@ -28,7 +28,7 @@ static int post_to_connection(struct ofpi_endpoint *endpoint, const struct ofp_o
     op.peer = ofpi_operation_is_receive(&op) ? OFP_PEER_ANY : OFP_PEER_UNKNOWN;
     result = ofpi_operation_resolve(endpoint, &op, &resolved);
     if (result)
-        return result;
+        return result == OFPI_IS_OF_GROUP ? endpoint->domain->upper->group_post(endpoint, original) : result;
     if (ofpi_operation_is_receive(&op)) {
         result = ofpi_receive_start(endpoint, &resolved.transfer);
         /* Messages that arrived before the end can still be received; other receives end. */
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) int start_operation(struct ofpi_end
         return post_to_connection(endpoint, op);
     error = ofpi_operation_resolve(endpoint, op, &resolved);
     if (error)
-        return error;
+        return error == OFPI_IS_OF_GROUP ? endpoint->domain->upper->group_post(endpoint, op) : error;
     if (ofpi_operation_is_receive(op))
         return ofpi_receive_start(endpoint, &resolved.transfer);
     peer = ofpi_peer_get(endpoint, op->peer, &error);

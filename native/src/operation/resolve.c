@@ -189,9 +189,11 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
     }
 }
 
-/* An operation without a capability is internal, with an owner that no caller can set, or its code is invalid. */
+/* An operation without a capability is of a group; internal, with an owner that no caller can set; or its code is invalid. */
 static int check_internal(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
+    if (ofpi_operation_has_trait(op, OFP_OF_GROUP))
+        return OFPI_IS_OF_GROUP;
     if (!(op->flags & OFPI_OWNED) || ofpi_row_of_operation(op)->channel != OFP_CHANNEL_INTERNAL)
         return -EINVAL;
     return endpoint->base.ops->internal_channel ? 0 : -EOPNOTSUPP;
@@ -262,4 +264,11 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
         return 0;
     result = resolve_remote(endpoint, op, resolved);
     return result || !(row->traits & OFP_ATOMIC_KIND) ? result : resolve_atomic(endpoint, op, resolved);
+}
+
+int ofpi_operation_check(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, struct ofpi_resolved *resolved)
+{
+    int result = ofpi_operation_resolve(endpoint, op, resolved);
+
+    return result == OFPI_IS_OF_GROUP ? endpoint->domain->upper->group_check(endpoint, op) : result;
 }

@@ -16,8 +16,16 @@ struct ofpi_resolved {
 /* A part of a region, or of the process's memory: 0, -OFP_ENOREGION, -EACCES, -ERANGE, -EFAULT. */
 int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
                          uint64_t length, struct iovec *iov, struct ofp_region **region);
-/* Check a record whole and resolve its segments: 0, -EINVAL, -EOPNOTSUPP, -EMSGSIZE, -ENOKEY-like errors of a bad region. */
+/* A result of ofpi_operation_resolve: the record is a collective, of which nothing was checked. */
+#define OFPI_IS_OF_GROUP 1
+/*
+ * Check a record whole and resolve its segments: 0, -EINVAL, -EOPNOTSUPP, -EMSGSIZE, -ENOKEY-like errors of a bad region;
+ * or OFPI_IS_OF_GROUP.
+ */
 int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
                            struct ofpi_resolved *resolved);
+/* As ofpi_operation_resolve, for a record that is posted later: a collective is checked, too, and nothing resolved of it. */
+int ofpi_operation_check(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                         struct ofpi_resolved *resolved);
 
 #endif

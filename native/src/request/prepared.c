@@ -31,7 +31,7 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
         record->flags = ofpi_send_flags(endpoint, record);
     endpoint = endpoint->behind;
     if (!result)
-        result = ofpi_operation_resolve(endpoint, record, &resolved);
+        result = ofpi_operation_check(endpoint, record, &resolved);
     if (!result) {
         request = ofpi_request_allocate(endpoint);
         result = request ? 0 : -ENOMEM;

@@ -53,7 +53,8 @@ int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation
 {
     int result = ofpi_endpoint_post(endpoint, op);
 
-    if (__builtin_expect(result != -EAGAIN, 1))
+    /* A collective needs no space in the transmit queue, but a place in its group. */
+    if (__builtin_expect(result != -EAGAIN, 1) || ofpi_operation_has_trait(op, OFP_OF_GROUP))
         return result;
     /* For a caller that must not wait, such as an event loop: the operation waits in the backlog instead. */
     if (how & OFP_START_BEYOND) {
