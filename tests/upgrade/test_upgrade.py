@@ -13,13 +13,16 @@ from pathlib import Path
 import pytest
 
 SIDE = Path(__file__).with_name("side.py")
-TIMEOUT = 120
 PRESENT = Path(sys.executable)
 KEY = "a key that both sides have"
 
 # A lane of link is chosen for each pair: shared memory within this host.
 WIRES = ["shm", "tcp", "tcp with a key", "link"]
 ROLES = [False, True]
+
+# Seconds that both sides have where they are told that no version is common. Nothing may wait for a time-out then,
+# so they are far more than the one second in which both are to know. A side that needs them says TimedOut.
+PATIENCE = 300
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -59,7 +62,7 @@ def hear(process: subprocess.Popen[str]) -> str:
 def run_pair(server: Path, client: Path, wire: str, folder: Path, *, seconds: int = 60) -> list[str]:
     """The last lines of both sides, which wait so long for each step."""
     provider, _, key = wire.partition(" with a ")
-    variables = {"OFIPY_TCP_INTERFACE": "lo", "OFIPY_CONNECT_TIMEOUT": "30", "SECONDS": str(seconds)}
+    variables = {"OFIPY_TCP_INTERFACE": "lo", "OFIPY_CONNECT_TIMEOUT": str(seconds), "SECONDS": str(seconds)}
     if key:
         path = folder / "key"
         path.touch(mode=0o600)
@@ -111,14 +114,13 @@ def test_a_job_with_the_last_release(swapped: bool, last: Path, tmp_path: Path) 
 
 
 def check_told(line: str, theirs: str, own: str, where: str) -> None:
-    """That a side has raised the exception, and at once: the time-outs are 30 s and more."""
-    name, seconds, message = line.split(" ", 2)
+    """That a side has raised the exception."""
+    name, _, message = line.partition(" ")
     assert name == "IncompatiblePeer", line
     assert f"speaks version {theirs} of " in message
     assert f"this side version {own}" in message
     assert f"update ofipy on {where}" in message
     assert "another key" not in message
-    assert float(seconds) < 10, line
 
 
 @pytest.mark.parametrize("swapped", ROLES, ids=["later serves", "present serves"])
@@ -127,16 +129,11 @@ def test_a_later_release_that_has_left_this_one_behind(
     wire: str, swapped: bool, later: Path, tmp_path: Path
 ) -> None:
     pair = (PRESENT, later) if swapped else (later, PRESENT)
-    # The called side waits all of it where it has a key.
-    lines = run_pair(*pair, wire, tmp_path, seconds=20)
+    lines = run_pair(*pair, wire, tmp_path, seconds=PATIENCE)
     present, other = ("4", "3") if wire in ("shm", "link") else ("2", "1")
     of_present, of_later = lines if swapped else lines[::-1]
-    told = [(of_present, present, other, "this side"), (of_later, other, present, "the peer's side")]
-    if wire == "tcp with a key":
-        # The side that is called believes no caller before its proof: it logs the versions.
-        told = told[1:] if swapped else told[:1]
-    for each in told:
-        check_told(*each)
+    check_told(of_present, present, other, "this side")
+    check_told(of_later, other, present, "the peer's side")
 
 
 @pytest.mark.parametrize("swapped", ROLES, ids=["later is rank 0", "present is rank 0"])
