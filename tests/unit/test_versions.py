@@ -11,22 +11,26 @@ import os
 import re
 import socket
 import struct
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import ofipy
+from tests.later_release import (
+    CONNREQ,
+    HELLO,
+    LATER,
+    NACK,
+    REFUSED,
+    answering,
+    shm_address,
+    shm_packet,
+    tcp_control,
+)
 
 TIMEOUT = 20
 NODE = "127.0.0.1"
-LATER = 200
-"""No release speaks this version for a long time."""
-
-HELLO, REFUSED = 1, 4  # packets of shm
-CONNREQ, NACK = 0, 6  # control messages of tcp
 PROVES = 1  # the bit of a side that has a key
 KEY = "a key that is long enough"
 
@@ -46,21 +50,6 @@ def set_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SetKey:
     return set_key
 
 
-def shm_packet(kind: int, address: bytes, newest: int, oldest: int, status: int = 0) -> bytes:
-    """A packet of shm, of a release whose packets are longer than this one's; `address` is the sender's."""
-    return struct.pack("<IHHHHI", 0x31544D53, newest, oldest, kind, 0, status) + address + bytes(60)
-
-
-def tcp_control(
-    kind: int, newest: int, oldest: int, port: int = 0, *, private: bytes = b"", bits: int = 0
-) -> bytes:
-    """A control message of tcp, with the private data of a request if there is a port."""
-    if port:
-        private = struct.pack(">BBHI", 1, 0, port, os.getpid())
-    head = struct.pack(">BBH4x", 3, kind, len(private)) + bytes([newest]) + b"OFIPYTX"
-    return head + struct.pack("<Q", (newest - oldest) << 56 | bits) + struct.pack("=Q", 1) + private
-
-
 def says_which(protocol: str, own: str, theirs: str = f"version {LATER}", where: str = "this side") -> str:
     """What the exception says, as a pattern; only some of its messages keep the remedy apart."""
     said = re.escape(f"the peer speaks {theirs} of {protocol}, and this side {own}")
@@ -72,37 +61,6 @@ def tcp_proof(role: bytes, nonces: bytes, ends: list[tuple[str, int]], versions:
     places = b"".join(b"\4" + socket.inet_aton(host) + struct.pack(">H", port) for host, port in ends)
     covered = b"ofipy tcp versions" + role + nonces + places + bytes(versions)
     return hmac.digest(KEY.encode(), covered, "sha256")
-
-
-@contextmanager
-def answering(listener: socket.socket, answer: bytes) -> Iterator[None]:
-    """Something that listens and answers whatever comes, until the block ends."""
-
-    def serve() -> None:
-        while True:
-            try:
-                connection = listener.accept()[0]
-            except OSError:
-                return
-            with connection:
-                connection.recv(4096)
-                connection.sendall(answer)
-                connection.recv(4096)  # until the other side closes
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        thread.join()
-
-
-def shm_address(name: str) -> bytes:
-    """The address of an endpoint of that name, as packets have it."""
-    with ofipy.open(name, provider="shm") as ep:
-        return ep.address.raw("shm")
 
 
 # What the packet of another release says beside its own versions is the same in all.
