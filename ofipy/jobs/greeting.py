@@ -53,6 +53,9 @@ class Kind(enum.IntEnum):
     """To the server: my values, and what I want of the others'."""
     VALUES = 4
     REFUSED = 5
+    KNOCK = 6
+    """To the door: endpoints of this process and of rank 0 have no version in common."""
+    HEARD = 7
 
 
 class Why(enum.StrEnum):
@@ -129,12 +132,23 @@ class Run:
             return None
         if not is_proven:
             return Why.KEY
-        kind = Kind(number)
-        try:
-            body = json.loads(text)
-        except (ValueError, RecursionError):
+        body = _object_of(text)
+        return None if body is None else Message(Kind(number), nonce, body)
+
+    def read_of_any_release(self, blob: bytes) -> tuple[int, bytes, dict[str, Any]] | None:
+        """Kind, nonce and body of a message that proves to be of this run; None: it is none.
+
+        For messages that are the same in every release.
+        """
+        if len(blob) < _HEAD.size:
             return None
-        return Message(kind, nonce, body) if isinstance(body, dict) else None
+        magic, _, number, _, _, digest, nonce, said = _HEAD.unpack_from(blob)
+        text = blob[_HEAD.size :]
+        expected = proof(self._key, blob[: _HEAD.size - PROOF_SIZE] + bytes(PROOF_SIZE), text)
+        if magic != _MAGIC or digest != self._digest or not hmac.compare_digest(said, expected):
+            return None
+        body = _object_of(text)
+        return None if body is None else (number, nonce, body)
 
     def _head(self, kind: Kind, nonce: bytes, said: bytes) -> bytes:
         return _HEAD.pack(_MAGIC, VERSIONS.newest, kind, VERSIONS.earlier, 0, self._digest, nonce, said)
@@ -142,6 +156,15 @@ class Run:
     def _proof(self, kind: Kind, nonce: bytes, text: bytes) -> bytes:
         # The kinds tell the directions apart, so nobody proves anything by sending back what it was sent.
         return proof(self._key, self._head(kind, nonce, bytes(PROOF_SIZE)), text)
+
+
+def _object_of(text: bytes) -> dict[str, Any] | None:
+    """A body; None: it is none."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
 
 
 def is_fence(body: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 
 from ofipy._base import config
@@ -23,6 +23,7 @@ from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain
 from ofipy._objects.open import open as open_endpoint
+from ofipy.jobs.door import Knocker, listen
 from ofipy.jobs.greeting import (
     ANSWER_TAG,
     ASK_TAG,
@@ -41,6 +42,8 @@ from ofipy.jobs.rendezvous_server import Server
 from ofipy.jobs.search import Search
 
 __all__ = ["Meeting", "Rendezvous", "found", "ports"]
+
+_log = logging.getLogger("ofipy.job")
 
 _PORT = 9229
 _PORTS = 16
@@ -198,13 +201,21 @@ class Rendezvous:
             except AddressInUse:
                 self._check_not_ours(port, deadline)
                 continue
-            return Server(endpoint, self._run, self.size, deadline)
+            return Server(endpoint, self._run, self.size, deadline, self._door_of(endpoint, port))
         raise AddressInUse(
             f"ports {self._meeting.ports[0]} to {self._meeting.ports[-1]} are all in use, and rank 0 of the job must "
             "serve at one of them",
             operation="job",
             remedy="set OFIPY_JOB_PORT to the first of 16 ports that are free, for every process",
         )
+
+    def _door_of(self, endpoint: Endpoint[Domain], port: int) -> socket.socket | None:
+        """The socket by which processes of other releases are heard; None: there can be none."""
+        try:
+            return listen(endpoint.address, port, within_host=self._provider == "shm")
+        except (OSError, FabricError) as error:
+            _log.info("rendezvous: processes of other releases wait until the deadline: %s", error)
+            return None
 
     def _check_not_ours(self, port: int, deadline: Deadline) -> None:
         """Who serves there refuses this process, if it is another rank 0 of the same job."""
@@ -216,11 +227,22 @@ class Rendezvous:
 
     def _find(self, deadline: Deadline) -> Peer:
         """The server, which may come later than this process, or be behind those of other jobs."""
-        search = Search(self._endpoint, self._run, self._host, self._meeting.ports)
+        knocker = Knocker(self._run, self._nonce, None if self._provider == "shm" else self._host)
+        search = Search(
+            self._endpoint, self._run, self._host, self._meeting.ports, knocker=knocker, rank=self.rank
+        )
         greeting = self._run.write(Kind.GREETING, self._nonce, self._greeting())
-        found = search.server(greeting, self._nonce, deadline)
+        with closing(knocker):
+            found = search.server(greeting, self._nonce, deadline)
         if found is None:
             raise self._not_found(search.errors(), deadline)
+        if isinstance(found[1], IncompatiblePeer):
+            raise IncompatiblePeer(
+                found[1].message,
+                operation="job",
+                peer=f"rank 0 at {self._meeting.server}",
+                remedy=found[1].remedy,
+            )
         self._check(found[1])
         return found[0]
 
@@ -228,7 +250,7 @@ class Rendezvous:
         telling = [each for each in reasons if not isinstance(each, ConnectionRefused | TimedOut)] or reasons
         where = f"{self._meeting.server}, ports {self._meeting.ports[0]} to {self._meeting.ports[-1]}"
         said = f" ({telling[0]})" if telling else ""
-        # Not before the time is over: who speaks no version of ours may serve another job.
+        # Without a word from its door, who speaks no version of ours may serve another job.
         foreign = next((each for each in telling if isinstance(each, IncompatiblePeer)), None)
         if foreign is not None:
             return IncompatiblePeer(

@@ -6,6 +6,7 @@ answers to a fence go out together, when all are here.
 """
 
 import logging
+import socket
 import threading
 from collections import deque
 from typing import Any
@@ -15,6 +16,7 @@ from ofipy._completion.request import Request
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain
+from ofipy.jobs.door import Door
 from ofipy.jobs.greeting import (
     ANSWER_TAG,
     ASK_TAG,
@@ -50,9 +52,18 @@ class Server:
         Processes.
     deadline : Deadline
         When all must be here.
+    door : socket, optional
+        Where processes of other releases are heard; closed with this.
     """
 
-    def __init__(self, endpoint: Endpoint[Domain], run: Run, size: int, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint[Domain],
+        run: Run,
+        size: int,
+        deadline: Deadline,
+        door: socket.socket | None = None,
+    ) -> None:
         self.endpoint = endpoint
         self._run = run
         self._size = size
@@ -63,23 +74,43 @@ class Server:
         self._over: tuple[Why, str] | None = None  # why nobody is let in any more
         self._answers: list[Request] = []
         self._unsent: deque[tuple[Peer, bytes]] = deque()  # answers that the transmit queue had no room for
+        self._knocks: deque[str] = deque()  # what processes have said that cannot be in the job
         self._stopping = False
         self._room = bytearray(MESSAGE_MAX)
         self._receive = endpoint.trecv_into(self._room, tag=ASK_TAG)
         self._thread = threading.Thread(target=self._serve, name="ofipy-rendezvous", daemon=True)
         self._thread.start()
+        self._door = Door(door, run, self._knocked) if door is not None else None
 
     def close(self) -> None:
         """End it; answers that are under way still go out."""
         self._stopping = True
+        if self._door is not None:
+            self._door.close()
+            self._door = None
         while self._thread.is_alive():
             self._receive.cancel()  # which may have become another one just now
             self._thread.join(0.05)
         self.endpoint.close(linger=0)
 
+    def _knocked(self, said: str) -> None:
+        """In the door's thread: have the server hear it, which may wait for a message."""
+        self._knocks.append(said)
+        while self._knocks and self._thread.is_alive():
+            self._receive.cancel()  # which may have become another one just now
+            self._thread.join(0.01)
+
+    def _hear_knocks(self) -> None:
+        while self._knocks:
+            # Where all are here, it is none of them.
+            if self._over is None and len(self._members) < self._size:
+                self._end(Why.VERSION, self._knocks[0])
+            self._knocks.popleft()
+
     def _serve(self) -> None:
         while not self._stopping:
             try:
+                self._hear_knocks()
                 self._send_answers()
                 if not self._wait():
                     continue
@@ -87,7 +118,12 @@ class Server:
                 self._receive = self.endpoint.trecv_into(self._room, tag=ASK_TAG)
                 if source is not None:
                     self._hear(source, blob)
-            except (Canceled, Closed):
+            except Canceled:
+                if self._stopping:
+                    return
+                # Somebody has knocked.
+                self._receive = self.endpoint.trecv_into(self._room, tag=ASK_TAG)
+            except Closed:
                 return
             except FabricError as error:  # of one process: a message too long, an answer that cannot be sent
                 _log.info("rendezvous: %s", error)

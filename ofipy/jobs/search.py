@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ofipy._base.errors import FabricError, TimedOut
+from ofipy._base.errors import FabricError, IncompatiblePeer, TimedOut
 from ofipy._completion.request import Request
 from ofipy._completion.together import wait_any
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain
+from ofipy.jobs.door import Knocker, describe
 from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, Foreign, Message, Run, Why, refusal_of
 from ofipy.jobs.launcher import Deadline
 
@@ -29,13 +30,15 @@ _PAUSES = (0.02, 0.5)  # before a port is greeted again; the first one, and the 
 class _Port:
     """One port of the server's host: the greeting under way, or the time of the next one."""
 
-    def __init__(self, address: str, due: float) -> None:
-        self.address = address
+    def __init__(self, host: str, number: int, due: float) -> None:
+        self.number = number
+        self.address = f"{host}:{number}"
         self.due = due  # for the next greeting, where none is under way
         self.peer: Peer | None = None
         self.sent: Request | None = None
         self.answer: Request[Any] | None = None
         self.error: FabricError | None = None  # of the last greeting
+        self.foreign: IncompatiblePeer | None = None  # of the last greeting that ended so
         self._pause = _PAUSES[0]
 
     def greet(self, endpoint: Endpoint[Domain], greeting: bytes) -> None:
@@ -78,19 +81,34 @@ class Search:
         Where the server is.
     ports : sequence of int
         Where it may listen.
+    knocker : Knocker
+        Knocks at the doors.
+    rank : int
+        Of this process.
     """
 
-    def __init__(self, endpoint: Endpoint[Domain], run: Run, host: str, ports: Sequence[int]) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint[Domain],
+        run: Run,
+        host: str,
+        ports: Sequence[int],
+        *,
+        knocker: Knocker,
+        rank: int,
+    ) -> None:
         self._endpoint = endpoint
         self._run = run
+        self._knocker = knocker
+        self._rank = rank
         now = time.monotonic()
         self._ports = [
-            _Port(f"{host}:{port}", now + place * _NEXT_PORT_SECONDS) for place, port in enumerate(ports)
+            _Port(host, port, now + place * _NEXT_PORT_SECONDS) for place, port in enumerate(ports)
         ]
 
     def server(
         self, greeting: bytes, nonce: bytes, deadline: Deadline
-    ) -> tuple[Peer, Message | Foreign | Why] | None:
+    ) -> tuple[Peer, Message | Foreign | Why | IncompatiblePeer] | None:
         """Greet until a server of the run answers.
 
         Parameters
@@ -104,8 +122,9 @@ class Search:
 
         Returns
         -------
-        tuple of Peer and (Message, Foreign or Why), or None
-            The server and what it answered, a refusal too; None: there was no answer in time.
+        tuple of Peer and (Message, Foreign, Why or IncompatiblePeer), or None
+            The server and what it answered, a refusal too, or why its endpoint cannot; None: there was no answer in
+            time.
         """
         try:
             while not deadline.passed():
@@ -118,6 +137,9 @@ class Search:
                     answer = self._answer_of(port, nonce)
                     if answer is not None and port.peer is not None:
                         return self._keep(port.peer), answer
+                refused = self._refused_at(self._knocker.heard_at())
+                if refused is not None:
+                    return refused
             return None
         finally:
             for port in self._ports:
@@ -144,6 +166,9 @@ class Search:
         if finished is None or port.answer is None:
             return None
         port.error = finished.exception()
+        if isinstance(port.error, IncompatiblePeer):
+            port.foreign = port.error
+            self._knocker.knock(port.number, describe(port.error, self._rank))
         if port.error is not None:
             port.greet_later()
             return None
@@ -157,6 +182,13 @@ class Search:
             port.greet_later()
             return None
         return answer
+
+    def _refused_at(self, number: int | None) -> tuple[Peer, IncompatiblePeer] | None:
+        """The server whose door has heard this process."""
+        for port in self._ports:
+            if port.number == number and port.peer is not None and port.foreign is not None:
+                return self._keep(port.peer), port.foreign
+        return None
 
     def _keep(self, server: Peer) -> Peer:
         """Forget the peers at the other ports, and what is under way to them."""

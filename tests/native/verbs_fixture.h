@@ -186,6 +186,7 @@ static int destroy_qp(struct ibv_qp *qp)
 static struct rdma_cm_event cm_event;
 static pthread_mutex_t cm_lock = PTHREAD_MUTEX_INITIALIZER; /* ids go in a thread of the provider's */
 static struct rdma_event_channel *cm_channel;               /* the one that was made last */
+static struct rdma_cm_id *cm_listener;                      /* the id that listens */
 
 static struct rdma_event_channel *create_event_channel(void)
 {
@@ -261,8 +262,8 @@ static int bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
 
 static int listen_there(struct rdma_cm_id *id, int backlog)
 {
-    (void)id;
     (void)backlog;
+    cm_listener = id;
     return 0;
 }
 

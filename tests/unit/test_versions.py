@@ -1,42 +1,59 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A peer whose release speaks no version of this one: both sides say so at once, and which side to update.
 
-The peer is a socket that says what a later or an earlier release would say. A stage of CI tests whole releases.
+The peer is a socket that says what a later or an earlier release would say. A stage of CI tests whole releases. No time
+is measured: what a side is told comes by messages, and every time-out is many minutes.
 """
 
 from __future__ import annotations
 
+import hmac
 import os
 import re
 import socket
 import struct
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import ofipy
+from tests.later_release import (
+    CONNREQ,
+    HELLO,
+    LATER,
+    NACK,
+    REFUSED,
+    answering,
+    shm_address,
+    shm_packet,
+    tcp_control,
+)
 
-TIMEOUT = 20
+TIMEOUT = 300
 NODE = "127.0.0.1"
-LATER = 200
-"""No release speaks this version for a long time."""
+PROVES = 1  # the bit of a side that has a key
+KEY = "a key that is long enough"
 
-HELLO, REFUSED = 1, 4  # packets of shm
-CONNREQ, NACK = 0, 6  # control messages of tcp
-
-
-def shm_packet(kind: int, address: bytes, newest: int, oldest: int, status: int = 0) -> bytes:
-    """A packet of shm, of a release whose packets are longer than this one's; `address` is the sender's."""
-    return struct.pack("<IHHHHI", 0x31544D53, newest, oldest, kind, 0, status) + address + bytes(60)
+SetKey = Callable[[], None]
 
 
-def tcp_control(kind: int, newest: int, oldest: int, port: int = 0) -> bytes:
-    """A control message of tcp, with the private data of a request if there is a port."""
-    private = struct.pack(">BBHI", 1, 0, port, os.getpid()) if port else b""
-    head = struct.pack(">BBH4x", 3, kind, len(private)) + bytes([newest]) + b"OFIPYTX"
-    return head + struct.pack("<Q", (newest - oldest) << 56) + struct.pack("=Q", 1) + private
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "600")
+
+
+@pytest.fixture
+def set_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SetKey:
+    """What gives the endpoints that are opened from then on the key."""
+
+    def set_key() -> None:
+        path = tmp_path / "key"
+        path.touch(mode=0o600)
+        path.write_text(KEY)
+        monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(path))
+
+    return set_key
 
 
 def says_which(protocol: str, own: str, theirs: str = f"version {LATER}", where: str = "this side") -> str:
@@ -45,41 +62,16 @@ def says_which(protocol: str, own: str, theirs: str = f"version {LATER}", where:
     return rf"{said}(; | \()update ofipy on {re.escape(where)}"
 
 
-@contextmanager
-def answering(listener: socket.socket, answer: bytes) -> Iterator[None]:
-    """Something that listens and answers whatever comes, until the block ends."""
-
-    def serve() -> None:
-        while True:
-            try:
-                connection = listener.accept()[0]
-            except OSError:
-                return
-            with connection:
-                connection.recv(4096)
-                connection.sendall(answer)
-                connection.recv(4096)  # until the other side closes
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        thread.join()
-
-
-def shm_address(name: str) -> bytes:
-    """The address of an endpoint of that name, as packets have it."""
-    with ofipy.open(name, provider="shm") as ep:
-        return ep.address.raw("shm")
+def tcp_proof(role: bytes, nonces: bytes, ends: list[tuple[str, int]], versions: list[int]) -> bytes:
+    """The proof of a refusal; ends and versions are the connector's, then the acceptor's."""
+    places = b"".join(b"\4" + socket.inet_aton(host) + struct.pack(">H", port) for host, port in ends)
+    covered = b"ofipy tcp versions" + role + nonces + places + bytes(versions)
+    return hmac.digest(KEY.encode(), covered, "sha256")
 
 
 # What the packet of another release says beside its own versions is the same in all.
 @pytest.mark.parametrize("provider", ["shm", "link:shm+tcp"])
-def test_shm_refused_by_a_later_release(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "1")
+def test_shm_refused_by_a_later_release(provider: str) -> None:
     answer = shm_packet(REFUSED, shm_address("27481"), LATER, LATER)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(f"\0ofipy-shm/1/{os.getuid()}/27481")
@@ -127,16 +119,11 @@ def test_shm_called_by_another_release(newest: int, oldest: int, theirs: str, wh
         assert bytes(elsewhere.wait(timeout=TIMEOUT).data) == b"y"
 
 
-@pytest.mark.parametrize("key", [None, "a key that is long enough"])
+@pytest.mark.parametrize("with_key", [False, True])
 @pytest.mark.parametrize("ep_type", ["rdm", "msg"])
-def test_tcp_refused_by_a_later_release(
-    ep_type: str, key: str | None, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if key:
-        path = os.path.join(tmp_path, "key")
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-            file.write(key)
-        monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", path)
+def test_tcp_refused_by_a_later_release_without_a_key(ep_type: str, with_key: bool, set_key: SetKey) -> None:
+    if with_key:
+        set_key()
     listener = socket.create_server((NODE, 0))
     answer = tcp_control(NACK, LATER, LATER - 1)
     target = f"{NODE}:{listener.getsockname()[1]}"
@@ -170,3 +157,68 @@ def test_tcp_speaks_an_earlier_version_with_a_later_release() -> None:
         with socket.create_connection(target, timeout=TIMEOUT) as caller:
             caller.sendall(tcp_control(CONNREQ, LATER, 1, 4711))
             assert caller.recv(32)[1] == 1  # CONNRESP
+
+
+@pytest.mark.parametrize("ep_type", ["rdm", "msg"])
+def test_tcp_refused_by_a_later_release_under_a_proof(ep_type: str, set_key: SetKey) -> None:
+    """tests/native/test_tcp_refusal.c has the proofs that are invalid."""
+    set_key()
+    with (
+        socket.create_server((NODE, 0)) as listener,
+        ofipy.open(provider="tcp", node=NODE, ep_type=ep_type) as ep,
+    ):
+        target = f"{NODE}:{listener.getsockname()[1]}"
+        begun = ep.connect(target) if ep_type == "msg" else ep.tsend(b"x", ep.insert(target), tag=1)
+        connection, source = listener.accept()
+        with connection:
+            connection.settimeout(TIMEOUT)
+            first = connection.recv(4096)
+            own, theirs = os.urandom(32), connection.sendall
+            theirs(tcp_control(NACK, LATER, LATER, private=own, bits=PROVES))
+            answer = connection.recv(4096)
+            assert answer[:2] == bytes([3, CONNREQ])
+            port = struct.unpack_from(">H", first, 34)[0] if ep_type == "rdm" else source[1]
+            said = answer[32:64] + own, [(NODE, port), listener.getsockname()], [1, 1, LATER, LATER]
+            assert answer[64:] == tcp_proof(b"c", *said)
+            theirs(tcp_control(NACK, LATER, LATER, private=tcp_proof(b"a", *said), bits=PROVES))
+            with pytest.raises(ofipy.IncompatiblePeer, match=says_which("the tcp extension", "version 1")):
+                begun.wait(timeout=TIMEOUT)
+            # Nothing more was said.
+            assert connection.recv(4096) == b""
+
+
+@pytest.mark.parametrize("ep_type", ["rdm", "msg"])
+def test_tcp_called_by_a_later_release_under_a_proof(
+    ep_type: str, set_key: SetKey, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_key()
+    with (
+        socket.create_server((NODE, 0)) as at,
+        (
+            ofipy.listen(provider="tcp", node=NODE)
+            if ep_type == "msg"
+            else ofipy.open(provider="tcp", node=NODE)
+        ) as called,
+    ):
+        port = at.getsockname()[1]
+        received = (
+            called.trecv(called.insert(f"{NODE}:{port}"), tag=1)
+            if isinstance(called, ofipy.Endpoint)
+            else None
+        )
+        target = (NODE, int(str(called.address).rpartition(":")[2]))
+        with socket.create_connection(target, timeout=TIMEOUT) as caller:
+            caller.sendall(tcp_control(CONNREQ, LATER, LATER, port, bits=PROVES))
+            own, theirs = os.urandom(32), caller.recv(4096)[32:]
+            place = (NODE, port) if received else caller.getsockname()
+            said = own + theirs, [place, target], [LATER, LATER, 1, 1]
+            answer = own + tcp_proof(b"c", *said)
+            caller.sendall(tcp_control(CONNREQ, LATER, LATER, private=answer, bits=PROVES))
+            assert caller.recv(4096)[32:] == tcp_proof(b"a", *said)
+            assert caller.recv(4096) == b""
+        if received:
+            with pytest.raises(ofipy.IncompatiblePeer, match=says_which("the tcp extension", "version 1")):
+                received.wait(timeout=TIMEOUT)
+        else:
+            called.close()
+    assert any(f"the peer speaks version {LATER}" in record.getMessage() for record in caplog.records)

@@ -2,12 +2,11 @@
 """One side of a pair of releases: ``side.py server|client PROVIDER``, or ``side.py rank`` of a job.
 
 It uses what every release has, and imports nothing of the tests: each side runs with a Python of its own. Its last line
-is "done", or the name of an exception, the seconds after which it came, and what it said.
+is "done", or the name of an exception and what it said.
 """
 
 import os
 import sys
-import time
 
 import numpy as np
 
@@ -66,13 +65,12 @@ def join() -> None:
         assert len(job.exchange(b"block of %d" % job.rank)) == job.size
 
 
-began = time.monotonic()
 try:
     if sys.argv[1] == "rank":
         join()
     else:
         meet(*sys.argv[1:])
 except ofipy.FabricError as error:
-    print(type(error).__name__, f"{time.monotonic() - began:.2f}", error, flush=True)
+    print(type(error).__name__, error, flush=True)
 else:
     print("done", flush=True)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""This Python beside another one that has ofipy: of another C library, or of the last release where a device is.
-
-OFIPY_OTHER_PYTHON names it. OFIPY_OTHER_WIRES are the wires, with commas between them.
-"""
+"""This Python beside another one that has ofipy, of another C library. OFIPY_OTHER_PYTHON names it."""
 
 import os
 from pathlib import Path
@@ -12,7 +9,6 @@ import pytest
 from tests.upgrade.test_upgrade import PRESENT, ROLES, WIRES, run_pair
 
 OTHER = os.environ.get("OFIPY_OTHER_PYTHON", "")
-CHOSEN = os.environ.get("OFIPY_OTHER_WIRES", ",".join(WIRES)).split(",")
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -21,7 +17,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("swapped", ROLES, ids=["other serves", "this serves"])
-@pytest.mark.parametrize("wire", CHOSEN)
+@pytest.mark.parametrize("wire", WIRES)
 def test_another_python(wire: str, swapped: bool, tmp_path: Path) -> None:
     """Messages of 1 MiB, and memory that the other side writes, reads and counts in."""
     pair = (PRESENT, Path(OTHER)) if swapped else (Path(OTHER), PRESENT)

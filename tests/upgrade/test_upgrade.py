@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""This release beside the last one, and beside a later one that speaks no version of this one."""
+"""This release beside the last one, and beside a later one that speaks no version of this one.
+
+OFIPY_UPGRADE_WIRES are other wires than those of every machine, with commas between them.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,13 +17,18 @@ from pathlib import Path
 import pytest
 
 SIDE = Path(__file__).with_name("side.py")
-TIMEOUT = 120
 PRESENT = Path(sys.executable)
 KEY = "a key that both sides have"
 
 # A lane of link is chosen for each pair: shared memory within this host.
-WIRES = ["shm", "tcp", "tcp with a key", "link"]
+WIRES = os.environ.get("OFIPY_UPGRADE_WIRES", "shm,tcp,tcp with a key,link").split(",")
+# Versions that a later release speaks over them, and this one.
+VERSIONS = {"shm": ("4", "3"), "link": ("4", "3"), "tcp": ("2", "1"), "verbs": ("2", "1")}
 ROLES = [False, True]
+
+# Seconds that both sides have where they are told that no version is common. Nothing may wait for a time-out then,
+# so they are far more than the one second in which both are to know. A side that needs them says TimedOut.
+PATIENCE = 300
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -59,7 +68,7 @@ def hear(process: subprocess.Popen[str]) -> str:
 def run_pair(server: Path, client: Path, wire: str, folder: Path, *, seconds: int = 60) -> list[str]:
     """The last lines of both sides, which wait so long for each step."""
     provider, _, key = wire.partition(" with a ")
-    variables = {"OFIPY_TCP_INTERFACE": "lo", "OFIPY_CONNECT_TIMEOUT": "30", "SECONDS": str(seconds)}
+    variables = {"OFIPY_TCP_INTERFACE": "lo", "OFIPY_CONNECT_TIMEOUT": str(seconds), "SECONDS": str(seconds)}
     if key:
         path = folder / "key"
         path.touch(mode=0o600)
@@ -111,14 +120,13 @@ def test_a_job_with_the_last_release(swapped: bool, last: Path, tmp_path: Path) 
 
 
 def check_told(line: str, theirs: str, own: str, where: str) -> None:
-    """That a side has raised the exception, and at once: the time-outs are 30 s and more."""
-    name, seconds, message = line.split(" ", 2)
+    """That a side has raised the exception."""
+    name, _, message = line.partition(" ")
     assert name == "IncompatiblePeer", line
     assert f"speaks version {theirs} of " in message
     assert f"this side version {own}" in message
     assert f"update ofipy on {where}" in message
     assert "another key" not in message
-    assert float(seconds) < 10, line
 
 
 @pytest.mark.parametrize("swapped", ROLES, ids=["later serves", "present serves"])
@@ -127,25 +135,22 @@ def test_a_later_release_that_has_left_this_one_behind(
     wire: str, swapped: bool, later: Path, tmp_path: Path
 ) -> None:
     pair = (PRESENT, later) if swapped else (later, PRESENT)
-    # The called side waits all of it where it has a key.
-    lines = run_pair(*pair, wire, tmp_path, seconds=20)
-    present, other = ("4", "3") if wire in ("shm", "link") else ("2", "1")
+    lines = run_pair(*pair, wire, tmp_path, seconds=PATIENCE)
+    present, other = VERSIONS[wire.partition(" ")[0]]
     of_present, of_later = lines if swapped else lines[::-1]
-    told = [(of_present, present, other, "this side"), (of_later, other, present, "the peer's side")]
-    if wire == "tcp with a key":
-        # The side that is called believes no caller before its proof: it logs the versions.
-        told = told[1:] if swapped else told[:1]
-    for each in told:
-        check_told(*each)
+    check_told(of_present, present, other, "this side")
+    check_told(of_later, other, present, "the peer's side")
 
 
 @pytest.mark.parametrize("swapped", ROLES, ids=["later is rank 0", "present is rank 0"])
 def test_a_job_with_a_later_release(swapped: bool, later: Path, tmp_path: Path) -> None:
-    """The wires below the rendezvous differ, too: a rank cannot tell its own rank 0 from that of another job."""
+    """The wires below the rendezvous differ, so that the ranks hear of each other through the door of rank 0."""
     pair = (PRESENT, later) if swapped else (later, PRESENT)
-    first, second = run_job(*pair, 29700 + 40 * swapped, tmp_path, seconds=10)
-    assert first.startswith("TimedOut ")
-    assert "rank 1 did not come" in first
-    assert second.startswith("IncompatiblePeer ")
-    assert "the peer speaks version" in second
-    assert "another key" not in second
+    first, second = run_job(*pair, 29700 + 40 * swapped, tmp_path, seconds=PATIENCE)
+    for line in (first, second):
+        assert line.startswith("IncompatiblePeer "), line
+        assert "another key" not in line
+    assert re.search(
+        r"rank 1 speaks version \d of .*, and rank 0 version \d; update ofipy where rank \d runs", first
+    )
+    assert re.search(r"the peer speaks version \d of .*, and this side version \d.*update ofipy on", second)

@@ -19,7 +19,7 @@ RESOLVE_MS = 5000
 # Offsets in struct rdma_cm_id: the GIDs of a resolved route.
 OWN_GID, PEER_GID, GID_SIZE = 288, 304, 16
 
-REJECT, LATER, CHALLENGE, KEY_HERE, KEY_THERE, OTHER_KEY = range(6)
+REJECT, LATER, CHALLENGE, KEY_HERE, KEY_THERE, OTHER_KEY, VERSION_REFUSED = range(7)
 HELLO = struct.Struct("<4sBBBBIHHQ16s")
 VERSION = 1
 
@@ -119,19 +119,21 @@ def derived(key: bytes) -> bytes:
     return hmac.digest(extracted, b"ofipy verbs proof 1\x01", "sha256")
 
 
-def hello() -> bytes:
-    return HELLO.pack(b"ofpR", 1, 1, 0, 0, 4224, 4, 4, int.from_bytes(os.urandom(8)) | 1, os.urandom(16))
+def hello(version: int = 1) -> bytes:
+    return HELLO.pack(
+        b"ofpR", version, version, 0, 0, 4224, 4, 4, int.from_bytes(os.urandom(8)) | 1, os.urandom(16)
+    )
 
 
 class Caller:
     """Calls one endpoint, each request by an id of its own. Close it at the end."""
 
-    def __init__(self, ip: str, port: int, listens_at: int = 7777) -> None:
+    def __init__(self, ip: str, port: int, listens_at: int = 7777, version: int = 1) -> None:
         self.library = ctypes.CDLL(LIBRARY, use_errno=True)
         self.library.rdma_create_event_channel.restype = ctypes.c_void_p
         self.to = (ip, port)
         self.port = listens_at
-        self.hello = hello()
+        self.hello = hello(version)
         self.channel = self.library.rdma_create_event_channel()
         self.ids: list[ctypes.c_void_p] = []
 
@@ -228,3 +230,8 @@ class Caller:
         return hmac.compare_digest(
             proof, replace(facts, acceptor_hello=said).proof(key, "a", answer.pair_number)
         )
+
+    def verify_refusal(self, facts: Facts, key: bytes, answer: Answer) -> bool:
+        """Whether the endpoint's refusal of the caller's version proves the key."""
+        said, proof = answer.data[1:-32], answer.data[-32:]
+        return hmac.compare_digest(proof, replace(facts, acceptor_hello=said).proof(key, "a", 0))

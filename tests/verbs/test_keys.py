@@ -45,10 +45,10 @@ def open_with_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[O
         ep.close()
 
 
-def call(ep: ofipy.Endpoint) -> Caller:
+def call(ep: ofipy.Endpoint, version: int = 1) -> Caller:
     found = re.fullmatch(r"verbs://([0-9.]+):(\d+)", str(ep.address))
     assert found is not None, str(ep.address)
-    return Caller(found[1], int(found[2]))
+    return Caller(found[1], int(found[2]), version=version)
 
 
 def resources() -> dict[str, int]:
@@ -249,3 +249,34 @@ def test_noise_instead_of_requests(stranger: Caller) -> None:
     for size in (0, 1, 2, 3, 41, 43, 54, 55):
         answer = stranger.request(os.urandom(size), next(numbers))
         assert not answer.accepted
+
+
+# ------------------------------------------------------------------------------------------------------ other releases
+
+
+def test_a_caller_of_a_later_release_is_told_under_a_proof(open_with_key: OpenWithKey, key: bytes) -> None:
+    ep = open_with_key(key)
+    member, number = call(ep, version=9), next(numbers)
+    received = ep.trecv(ep.insert(f"verbs://{member.to[0]}:{member.port}"), tag=1)
+    facts = member.challenge(number)
+    answer = member.request(member.second_request(facts, facts.proof(key, "c", number)), number)
+    assert (answer.accepted, answer.kind) == (False, caller.VERSION_REFUSED)
+    assert member.verify_refusal(facts, key, answer)
+    assert not member.verify_refusal(facts, key + b"x", answer)
+    with pytest.raises(
+        ofipy.IncompatiblePeer, match=r"speaks version 9 of the rdm protocol, and this side version 1"
+    ):
+        received.wait(timeout=TIMEOUT)
+    member.close()
+
+
+def test_a_caller_of_a_later_release_that_proves_nothing(open_with_key: OpenWithKey, key: bytes) -> None:
+    ep = open_with_key(key)
+    stranger, number = call(ep, version=9), next(numbers)
+    received = ep.trecv(ep.insert(f"verbs://{stranger.to[0]}:{stranger.port}"), tag=1)
+    facts = stranger.challenge(number)
+    answer = stranger.request(stranger.second_request(facts, facts.proof(key + b"x", "c", number)), number)
+    assert (answer.accepted, answer.kind) == (False, caller.OTHER_KEY)
+    assert not received.done
+    received.cancel()
+    stranger.close()

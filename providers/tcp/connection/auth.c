@@ -7,7 +7,8 @@
  *                 capability TCP_CAPABILITY_AUTHENTICATION | if encrypted, a value exported from the TLS connection)
  *
  * The connector proves first. The acceptor's proof also accepts the connection: instead of it the acceptor may send a
- * goodbye, if it prefers its own connection. The proof contains the role, so a reflected proof is invalid.
+ * goodbye, if it prefers its own connection. The proof contains the role, so a reflected proof is invalid. Sides without
+ * a common version come to refusal.c instead, whose proof begins with a label.
  * State: PROVING, from tcp_auth_start to the handler `proven`. Nothing that the peer sent counts before that. An unproven
  * peer costs one of TCP_UNPROVEN_MAX connections until a timer ends it. The caller holds the domain's lock.
  */
@@ -24,9 +25,9 @@
 #include "stream/queue.h"
 #include "stream/send.h"
 #include "stream/tls.h"
-#include "proof/proof.h"
 
 _Static_assert(TCP_PROOF_SIZE == OFPI_PROOF_SIZE, "the op TCP_PROOF carries one proof");
+_Static_assert(TCP_PROOF_SIZE == TCP_NONCE_WORDS * 8, "a proof has as many words as a nonce");
 
 /* -------------------------------------------------------------------------------------------------------------- keys */
 
@@ -94,10 +95,25 @@ void tcp_connection_end_for_wrong_key(struct tcp_connection *connection)
 
 static void add_byte(struct ofpi_transcript *transcript, uint8_t byte) { ofpi_transcript_add(transcript, &byte, 1); }
 
-static void add_nonce(struct ofpi_transcript *transcript, const uint64_t nonce[TCP_NONCE_WORDS])
+void tcp_words_encode(const uint64_t words[TCP_NONCE_WORDS], uint8_t bytes[TCP_NONCE_WORDS * 8])
 {
     for (int i = 0; i < TCP_NONCE_WORDS * 8; i++)
-        add_byte(transcript, (uint8_t)(nonce[i / 8] >> i % 8 * 8));
+        bytes[i] = (uint8_t)(words[i / 8] >> i % 8 * 8);
+}
+
+void tcp_words_decode(const uint8_t bytes[TCP_NONCE_WORDS * 8], uint64_t words[TCP_NONCE_WORDS])
+{
+    memset(words, 0, TCP_NONCE_WORDS * sizeof(*words));
+    for (int i = 0; i < TCP_NONCE_WORDS * 8; i++)
+        words[i / 8] |= (uint64_t)bytes[i] << i % 8 * 8;
+}
+
+static void add_nonce(struct ofpi_transcript *transcript, const uint64_t nonce[TCP_NONCE_WORDS])
+{
+    uint8_t bytes[TCP_NONCE_WORDS * 8];
+
+    tcp_words_encode(nonce, bytes);
+    ofpi_transcript_add(transcript, bytes, sizeof(bytes));
 }
 
 static void add_address(struct ofpi_transcript *transcript, const union tcp_address *address)
@@ -110,6 +126,26 @@ static void add_address(struct ofpi_transcript *transcript, const union tcp_addr
     ofpi_transcript_add(transcript, ip, length);
     add_byte(transcript, (uint8_t)(port >> 8));
     add_byte(transcript, (uint8_t)port);
+}
+
+void tcp_transcript_add_ends(struct ofpi_transcript *transcript, const struct tcp_connection *connection)
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+    bool connector = connection->connector;
+    union tcp_address own;
+
+    add_nonce(transcript, connector ? meeting->nonce : meeting->their_nonce);
+    add_nonce(transcript, connector ? meeting->their_nonce : meeting->nonce);
+    tcp_connection_get_own_address(connection, &own);
+    add_address(transcript, connector ? &own : &meeting->address);
+    add_address(transcript, connector ? &meeting->address : &own);
+}
+
+/* Members of a job share the key, so one of them could stand between two others with a TLS connection to each. */
+void tcp_transcript_add_encryption(struct ofpi_transcript *transcript, const struct tcp_connection *connection)
+{
+    if (tcp_stream_is_encrypted(&connection->stream))
+        ofpi_transcript_add(transcript, tcp_tls_get_export(&connection->stream), TCP_TLS_EXPORT_SIZE);
 }
 
 /*
@@ -131,14 +167,9 @@ static struct ofpi_transcript build_transcript(const struct tcp_connection *conn
     const struct tcp_endpoint *endpoint = connection->endpoint;
     bool connector = connection->connector;
     struct ofpi_transcript transcript = {0};
-    union tcp_address own;
 
     add_byte(&transcript, of_connector ? 'c' : 'a');
-    add_nonce(&transcript, connector ? meeting->nonce : meeting->their_nonce);
-    add_nonce(&transcript, connector ? meeting->their_nonce : meeting->nonce);
-    tcp_connection_get_own_address(connection, &own);
-    add_address(&transcript, connector ? &own : &meeting->address);
-    add_address(&transcript, connector ? &meeting->address : &own);
+    tcp_transcript_add_ends(&transcript, connection);
     if (meeting->identified) {
         ofpi_transcript_add(&transcript, connector ? endpoint->base->identity : meeting->identity, OFP_IDENTITY_SIZE);
         ofpi_transcript_add(&transcript, connector ? meeting->identity : endpoint->base->identity, OFP_IDENTITY_SIZE);
@@ -146,9 +177,7 @@ static struct ofpi_transcript build_transcript(const struct tcp_connection *conn
     add_versions(&transcript, connector ? TCP_EXTENSION_VERSION : meeting->their_version,
                  connector ? meeting->their_version : TCP_EXTENSION_VERSION);
     add_byte(&transcript, TCP_CAPABILITY_AUTHENTICATION);
-    /* Members of a job share the key, so one of them could stand between two others with a TLS connection to each. */
-    if (tcp_stream_is_encrypted(&connection->stream))
-        ofpi_transcript_add(&transcript, tcp_tls_get_export(&connection->stream), TCP_TLS_EXPORT_SIZE);
+    tcp_transcript_add_encryption(&transcript, connection);
     return transcript;
 }
 
@@ -174,8 +203,7 @@ void tcp_proof_send(struct tcp_connection *connection)
     uint8_t proof[OFPI_PROOF_SIZE];
 
     ofpi_proof_compute(meeting->key, meeting->key_length, &transcript, proof);
-    for (int i = 0; i < OFPI_PROOF_SIZE; i++)
-        header.words[i / 8] |= (uint64_t)proof[i] << 8 * (i % 8);
+    tcp_words_decode(proof, header.words);
     tcp_header_send(connection, &header);
     tcp_queue_flush(connection);
 }
@@ -186,8 +214,7 @@ static bool is_proof_valid(const struct tcp_connection *connection, const struct
     const struct tcp_meeting *meeting = connection->meeting;
     uint8_t proof[OFPI_PROOF_SIZE];
 
-    for (int i = 0; i < OFPI_PROOF_SIZE; i++)
-        proof[i] = (uint8_t)(header->words[i / 8] >> 8 * (i % 8));
+    tcp_words_encode(header->words, proof);
     return ofpi_proof_is_valid(meeting->key, meeting->key_length, &transcript, proof);
 }
 

@@ -3,6 +3,7 @@
 #define TCP_AUTH_H
 
 #include "objects.h"
+#include "proof/proof.h"
 
 /* Choose the key to prove on this connection. Its socket must be connected, since the peer's address matters. */
 int tcp_key_choose(struct tcp_connection *connection);
@@ -26,6 +27,13 @@ void tcp_connection_end_for_wrong_key(struct tcp_connection *connection);
 bool tcp_auth_start(struct tcp_connection *connection);
 /* Send our proof. The acceptor does so when it accepts the connection. */
 void tcp_proof_send(struct tcp_connection *connection);
+/* What every proof of a connection covers: the nonces, then the addresses, of the connector and of the acceptor. */
+void tcp_transcript_add_ends(struct ofpi_transcript *transcript, const struct tcp_connection *connection);
+/* And if the connection is encrypted, what ties the proof to its encryption. */
+void tcp_transcript_add_encryption(struct ofpi_transcript *transcript, const struct tcp_connection *connection);
+/* The words of a nonce or a proof, as bytes in little-endian order. */
+void tcp_words_encode(const uint64_t words[TCP_NONCE_WORDS], uint8_t bytes[TCP_NONCE_WORDS * 8]);
+void tcp_words_decode(const uint8_t bytes[TCP_NONCE_WORDS * 8], uint64_t words[TCP_NONCE_WORDS]);
 /*
  * Handle a message in state TCP_PROVING. True: the peer has proved the key. False: not yet, or the connection is over.
  */

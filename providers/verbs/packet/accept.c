@@ -19,9 +19,12 @@ struct incoming {
 
 static struct incoming *incoming_of_handle(uint64_t request) { return (struct incoming *)(uintptr_t)request; }
 
-/* Encode the hello, and behind it the proof of our key if the caller has proved its own. Returns the length. */
-static size_t encode_path_answer(const struct verbs_path *path, struct verbs_facts *facts, const uint8_t *hello,
-                                 size_t length, uint8_t data[VERBS_PROVEN_ANSWER_MAX])
+/*
+ * Encode the hello, and behind it the proof of our key if the caller has proved its own. `pair_number`: of the queue pair
+ * of the path, or VERBS_NO_PAIR. Returns the length.
+ */
+static size_t encode_answer(const struct verbs_domain *domain, struct verbs_facts *facts, uint32_t pair_number,
+                            const uint8_t *hello, size_t length, uint8_t data[VERBS_PROVEN_ANSWER_MAX])
 {
     uint8_t proof[OFPI_PROOF_SIZE];
 
@@ -31,7 +34,7 @@ static size_t encode_path_answer(const struct verbs_path *path, struct verbs_fac
     }
     facts->acceptor_hello_length = (uint8_t)length;
     memcpy(facts->acceptor_hello, hello, length);
-    verbs_proof_compute(path->rdm->domain->key, facts, VERBS_ACCEPTOR, path->qp->qp_num, proof);
+    verbs_proof_compute(domain->key, facts, VERBS_ACCEPTOR, pair_number, proof);
     return verbs_answer_encode(data, hello, length, proof);
 }
 
@@ -46,7 +49,7 @@ static int accept_path_request(struct verbs_path *path, struct verbs_facts *fact
     if (result)
         return result;
     path->qp_context->id = path->id;
-    length = encode_path_answer(path, facts, hello, length, data);
+    length = encode_answer(path->rdm->domain, facts, path->qp->qp_num, hello, length, data);
     param = verbs_path_parameters_build(path, bytes, verbs_private_data_encode(bytes, data, length));
     return verbs_calls.accept(path->id, &param) == 0 ? 0 : -errno;
 }
@@ -83,15 +86,18 @@ static void reject_incoming(struct verbs_rdm *rdm, struct incoming *incoming, co
 
 void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, enum ofpi_refusal why)
 {
-    uint8_t data[VERBS_VERSION_DATA_MAX];
+    struct verbs_rdm *rdm = verbs_rdm_of(channel);
+    struct incoming *incoming = incoming_of_handle(request);
+    uint8_t data[VERBS_VERSION_DATA_MAX], hello[OFPI_HELLO_MAX];
     size_t length = 1;
 
     data[0] = why == OFPI_REFUSE_LATER ? VERBS_REJECT_LATER : VERBS_REJECT;
     if (why == OFPI_REFUSE_INCOMPATIBLE) {
         data[0] = VERBS_REJECT_VERSION;
-        length += channel->user->first_hello(channel, data + 1);
+        length += encode_answer(rdm->domain, incoming->facts, VERBS_NO_PAIR, hello,
+                                channel->user->first_hello(channel, hello), data + 1);
     }
-    reject_incoming(verbs_rdm_of(channel), incoming_of_handle(request), data, length);
+    reject_incoming(rdm, incoming, data, length);
 }
 
 /* `rejection` is from the caller's view, and the text from ours. */

@@ -177,7 +177,9 @@ static struct verbs_facts *create_facts(struct verbs_path *path, const struct ve
     }
     *error = -base->channel->user->first_hello_check(path->base, facts->acceptor_hello, facts->acceptor_hello_length,
                                                      text, text_size);
-    if (!*error) {
+    /* Without a common version the proof goes on: only then does the acceptor believe the caller's versions. */
+    if (!*error || *error == EPROTONOSUPPORT) {
+        *error = 0;
         facts->caller = path->rdm->address;
         facts->caller_hello_length = (uint8_t)first.hello_length;
         memcpy(facts->caller_hello, first.hello, first.hello_length);
@@ -217,21 +219,25 @@ static void handle_challenge(struct verbs_path *path, const struct verbs_event *
         path->qp_context->id = path->id;
 }
 
-/* Check the answer to our proof. True: it proves the key too, or this side has none. */
+/* Whether an answer to our proof, a hello and a proof, proves the key too. The hello is stored in the facts. */
+static bool is_proof_valid(struct verbs_path *path, const uint8_t *answer, size_t length, uint32_t pair_number)
+{
+    uint8_t proof[OFPI_PROOF_SIZE];
+
+    return verbs_answer_decode(answer, length, path->facts, proof) &&
+           verbs_proof_is_valid(path->rdm->domain->key, path->facts, VERBS_ACCEPTOR, pair_number, proof);
+}
+
+/* Check that the peer accepts by a proof. True: it does, or this side has no key. */
 static bool is_answer_proven(struct verbs_path *path, const struct verbs_event *event)
 {
-    uint8_t proof[OFPI_PROOF_SIZE], rejection = VERBS_REJECT_OTHER_KEY;
-    struct verbs_facts *facts = path->facts;
+    uint8_t rejection = path->facts ? VERBS_REJECT_OTHER_KEY : VERBS_REJECT_KEY_HERE;
 
-    if (!path->rdm->challenges)
-        return true;
-    if (!facts)
-        rejection = VERBS_REJECT_KEY_HERE;
-    else if (verbs_answer_decode(event->data, event->data_length, facts, proof) &&
-             verbs_proof_is_valid(path->rdm->domain->key, facts, VERBS_ACCEPTOR, event->pair_number, proof))
+    if (!path->rdm->challenges ||
+        (path->facts && is_proof_valid(path, event->data, event->data_length, event->pair_number)))
         return true;
     verbs_id_reject(path->id, &rejection, sizeof(rejection));
-    report_key_difference(path, facts ? VERBS_REJECT_OTHER_KEY : VERBS_REJECT_KEY_THERE);
+    report_key_difference(path, path->facts ? VERBS_REJECT_OTHER_KEY : VERBS_REJECT_KEY_THERE);
     return false;
 }
 
@@ -271,13 +277,24 @@ static void path_request_answered(struct verbs_path *path, const struct verbs_ev
     path->base->channel->user->accepted(path->base, event->data, hello_length);
 }
 
-/* The peer's hello says which versions it speaks. A hello that this side could have accepted is a lie. */
+/*
+ * The peer's hello says which versions it speaks. A hello that this side could have accepted is a lie. If this side has
+ * proved its key, the peer proves it behind its hello.
+ */
 static void path_rejected_as_incompatible(struct verbs_path *path, const struct verbs_event *event)
 {
+    const uint8_t *hello = event->data + 1;
+    size_t length = event->data_length - 1u;
     char text[OFP_TEXT_MAX] = "";
-    int error = path->base->channel->user->first_hello_check(path->base, event->data + 1, event->data_length - 1u, text,
-                                                             sizeof(text));
+    int error;
 
+    if (path->facts && !is_proof_valid(path, hello, length, VERBS_NO_PAIR)) {
+        report_key_difference(path, VERBS_REJECT_OTHER_KEY);
+        return;
+    }
+    if (path->facts)
+        length = path->facts->acceptor_hello_length;
+    error = path->base->channel->user->first_hello_check(path->base, hello, length, text, sizeof(text));
     report_rejection(path, false, error ? -error : ECONNREFUSED, error ? text : "the peer refused");
 }
 

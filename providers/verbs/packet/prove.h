@@ -11,15 +11,17 @@
 #include "packet/challenge.h"
 #include "proof/proof.h"
 
-/* The version of the proof. */
+/* The version of the proof. It never changes: by it sides without a common version of rdm prove what they speak. */
 #define VERBS_PROOF_VERSION 1
 #define VERBS_PORT_SIZE 2
 /* A second request has exactly this length, and no first request has it. */
 #define VERBS_PROOF_REQUEST_SIZE (VERBS_PORT_SIZE + VERBS_CHALLENGE_SIZE + VERBS_CALLER_NONCE_SIZE + OFPI_PROOF_SIZE)
 #define VERBS_FIRST_REQUEST_MAX (VERBS_PORT_SIZE + OFPI_HELLO_MAX + 1)
 #define VERBS_CHALLENGE_DATA_MAX (2 + VERBS_CHALLENGE_SIZE + VERBS_ACCEPTOR_NONCE_SIZE + OFPI_HELLO_MAX)
-#define VERBS_VERSION_DATA_MAX (1 + OFPI_HELLO_MAX)
 #define VERBS_PROVEN_ANSWER_MAX (OFPI_HELLO_MAX + OFPI_PROOF_SIZE)
+#define VERBS_VERSION_DATA_MAX (1 + VERBS_PROVEN_ANSWER_MAX)
+/* The number in the proof of an acceptor that refuses, and has no queue pair: no queue pair of a peer has it. */
+#define VERBS_NO_PAIR 0
 
 /* The first byte of a rejection. Versions without proofs know the first two, and take any other for the second. */
 enum verbs_rejection {
@@ -29,7 +31,7 @@ enum verbs_rejection {
     VERBS_REJECT_KEY_HERE,  /* the rejecting side has a key, and got no proof */
     VERBS_REJECT_KEY_THERE, /* the rejecting side has no key, and the other side has one */
     VERBS_REJECT_OTHER_KEY, /* the proof is invalid */
-    VERBS_REJECT_VERSION    /* no version is common; the hello of the rejecting side follows */
+    VERBS_REJECT_VERSION    /* no version is common; the hello of the rejecting side follows, and a proof with a key */
 };
 
 enum verbs_role { VERBS_CALLER = 'c', VERBS_ACCEPTOR = 'a' };

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A peer over verbs that has the key, and whose release speaks no version of rdm that this one does, in both roles. The connection
+ * manager is played here.
+ */
+#include "verbs_fixture.h"
+
+#include <sys/stat.h>
+
+#include "connection/channel.h"
+#include "packet/packet.h"
+#include "packet/prove.h"
+#include "rdm/transfer/packet.h"
+
+#define KEY "the key of these tests"
+#define SECOND UINT64_C(1000000000)
+enum { LATER = 9, RECEIVE = 5, PAIR = 77, PORT = 7777 };
+
+static struct side side;
+static uint32_t peer;
+static union tcp_address there;
+
+/* What the endpoint has said last by the connection manager, without the byte of its length. */
+static struct {
+    struct rdma_cm_id *id;
+    uint8_t bytes[UINT8_MAX], length;
+} said;
+
+/* --------------------------------------------------------------------------------------------------- the connection manager */
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *completions)
+{
+    (void)cq;
+    (void)most;
+    (void)completions;
+    return 0;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *requests, struct ibv_recv_wr **bad)
+{
+    (void)srq;
+    (void)requests;
+    (void)bad;
+    return 0;
+}
+
+static void remember(struct rdma_cm_id *id, const void *data, uint8_t length)
+{
+    assert_in_range(length, 1, sizeof(said.bytes));
+    said.id = id;
+    said.length = (uint8_t)(length - 1);
+    memcpy(said.bytes, (const uint8_t *)data + 1, said.length);
+}
+
+static int connect_and_wait(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+    remember(id, param->private_data, param->private_data_len);
+    return 0;
+}
+
+static int reject_and_wait(struct rdma_cm_id *id, const void *data, uint8_t length)
+{
+    remember(id, data, length);
+    return 0;
+}
+
+/* The endpoint hears an event, and answers it. */
+static void tell(struct rdma_cm_event event, const uint8_t *data, size_t length)
+{
+    static uint8_t bytes[UINT8_MAX];
+    uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
+
+    event.param.conn.private_data = bytes;
+    event.param.conn.private_data_len = verbs_private_data_encode(bytes, data, length);
+    said.length = 0;
+    pthread_mutex_lock(&cm_lock);
+    cm_event = event;
+    pthread_mutex_unlock(&cm_lock);
+    assert_int_equal(eventfd_write(cm_channel->fd, 1), 0);
+    while (cm_event.id) {
+        ofp_domain_progress(side.domain);
+        assert_true(ofpi_clock_read() < deadline);
+    }
+}
+
+/* Wait for the endpoint's next request. */
+static void hear_request(void)
+{
+    uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
+
+    while (!said.length) {
+        ofp_domain_progress(side.domain);
+        assert_true(ofpi_clock_read() < deadline);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------- both sides */
+
+static int open_side(void **state)
+{
+    struct ofp_info info = played_info(OFP_EP_RDM, OFP_CAP_MSG | OFP_CAP_TAGGED);
+    char path[] = "/tmp/ofipy-key-XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, KEY, strlen(KEY)), (ssize_t)strlen(KEY));
+    assert_int_equal(fchmod(fd, 0600), 0);
+    close(fd);
+    setenv("OFIPY_AUTH_KEY_FILE", path, 1);
+    context.ops = (struct ibv_context_ops){.poll_cq = poll_cq, .post_srq_recv = post_srq_recv};
+    fake_provider();
+    side_open_info(&side, &info, OFP_PROGRESS_MANUAL, 0);
+    unsetenv("OFIPY_AUTH_KEY_FILE");
+    unlink(path);
+    verbs_calls.connect = connect_and_wait;
+    verbs_calls.reject = reject_and_wait;
+    there = (union tcp_address){
+        .v4 = {.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(0xc0000202)}};
+    assert_int_equal(ofp_av_insert(side.av, &there, tcp_address_get_length(&there), &peer), 0);
+    said.length = 0;
+    return 0;
+}
+
+static int close_side(void **state)
+{
+    (void)state;
+    side_close(&side);
+    return 0;
+}
+
+static void write_hello(uint8_t version, uint8_t bytes[OFPI_RDM_HELLO_SIZE])
+{
+    struct ofpi_rdm_hello hello = {
+        .version = version, .oldest = version, .packet_size = 4224, .credits = {4, 4}, .incarnation = 3};
+
+    ofpi_rdm_hello_encode(&hello, bytes);
+}
+
+static const uint8_t *domain_key(void)
+{
+    const struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
+
+    return rdm->domain->key;
+}
+
+static void check_end(int error)
+{
+    struct ofp_completion row;
+    char text[OFP_TEXT_MAX];
+
+    ofp_domain_progress(side.domain);
+    assert_int_equal(ofp_cq_read(side.cq, &row, 1), 1);
+    assert_int_equal(row.context, RECEIVE);
+    assert_int_equal(row.error, error);
+    ofp_reason(row.provider_error, text, sizeof(text));
+    if (error == EPROTONOSUPPORT)
+        assert_string_equal(text,
+                            "the peer speaks version 9 of the rdm protocol, and this side version 1; update ofipy on "
+                            "this side");
+}
+
+/* --------------------------------------------------------------------------------------------------------- we call it */
+
+static void test_an_answer_of_a_later_release(void **state)
+{
+    bool proves = *(bool *)*state;
+    struct verbs_facts facts = {.caller_hello_length = OFPI_RDM_HELLO_SIZE,
+                                .acceptor_hello_length = OFPI_RDM_HELLO_SIZE};
+    struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
+    uint8_t bytes[VERBS_VERSION_DATA_MAX] = {0}, proof[OFPI_PROOF_SIZE], byte = 1;
+    struct ofp_operation op = tagged(OFP_TSEND, peer, 1, &byte, 1, RECEIVE);
+    struct rdma_cm_event rejection = {.event = RDMA_CM_EVENT_REJECTED, .status = VERBS_REJECTED_BY_PROGRAM};
+    struct verbs_path_request request;
+
+    assert_int_equal(ofp_post(side.endpoint, &op, 1), 1);
+    hear_request();
+    assert_true(verbs_request_decode(said.bytes, said.length, &request));
+    assert_true(request.has_key);
+    memcpy(facts.caller_hello, request.hello, request.hello_length);
+    facts.caller = rdm->address;
+    facts.acceptor = there;
+    /* Its challenge: two bytes, number, nonce, hello. */
+    bytes[0] = VERBS_REJECT_CHALLENGE;
+    bytes[1] = VERBS_PROOF_VERSION;
+    write_hello(LATER, facts.acceptor_hello);
+    memcpy(bytes + 2 + VERBS_CHALLENGE_SIZE + VERBS_ACCEPTOR_NONCE_SIZE, facts.acceptor_hello, OFPI_RDM_HELLO_SIZE);
+    rejection.id = said.id;
+    tell(rejection, bytes, VERBS_CHALLENGE_DATA_MAX);
+    /* Nobody is told yet: the other side is to believe our versions. */
+    hear_request();
+    assert_true(verbs_request_decode(said.bytes, said.length, &request));
+    assert_true(request.has_proof);
+    memcpy(facts.caller_nonce, request.nonce, sizeof(facts.caller_nonce));
+    assert_true(verbs_proof_is_valid(domain_key(), &facts, VERBS_CALLER, 0, request.proof));
+    bytes[0] = VERBS_REJECT_VERSION;
+    verbs_proof_compute(domain_key(), &facts, VERBS_ACCEPTOR, VERBS_NO_PAIR, proof);
+    proof[0] ^= !proves;
+    rejection.id = said.id;
+    tell(rejection, bytes, 1 + verbs_answer_encode(bytes + 1, facts.acceptor_hello, OFPI_RDM_HELLO_SIZE, proof));
+    check_end(proves ? EPROTONOSUPPORT : EACCES);
+}
+
+/* -------------------------------------------------------------------------------------------------------- it calls us */
+
+static void call_side(const uint8_t *data, size_t length)
+{
+    struct rdma_cm_id *id = calloc(1, sizeof(*id));
+
+    assert_non_null(id);
+    memcpy(&id->route.addr.dst_addr, &there, sizeof(there.v4));
+    id->verbs = cm_listener->verbs;
+    id->channel = cm_channel;
+    tell(
+        (struct rdma_cm_event){
+            .id = id, .listen_id = cm_listener, .event = RDMA_CM_EVENT_CONNECT_REQUEST, .param.conn.qp_num = PAIR},
+        data, length);
+    assert_ptr_equal(said.id, id);
+}
+
+static void test_a_call_of_a_later_release(void **state)
+{
+    bool proves = *(bool *)*state;
+    struct verbs_facts facts = {.caller_hello_length = OFPI_RDM_HELLO_SIZE};
+    struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
+    uint8_t first[VERBS_FIRST_REQUEST_MAX], second[VERBS_PROOF_REQUEST_SIZE], proof[OFPI_PROOF_SIZE], room;
+    struct ofp_operation op = tagged(OFP_TRECV, peer, 1, &room, 1, RECEIVE);
+    struct ofp_completion row;
+
+    assert_int_equal(ofp_post(side.endpoint, &op, 1), 1);
+    write_hello(LATER, facts.caller_hello);
+    call_side(first, verbs_first_request_encode(first, PORT, facts.caller_hello, OFPI_RDM_HELLO_SIZE, true));
+    assert_true(verbs_challenge_decode(said.bytes, said.length, &facts));
+    ofp_domain_progress(side.domain);
+    assert_int_equal(ofp_cq_read(side.cq, &row, 1), 0);
+    facts.caller = there;
+    facts.acceptor = rdm->address;
+    verbs_proof_compute(domain_key(), &facts, VERBS_CALLER, PAIR, proof);
+    proof[0] ^= !proves;
+    call_side(second, verbs_second_request_encode(second, PORT, &facts, proof));
+    if (!proves) {
+        assert_int_equal(said.bytes[0], VERBS_REJECT_OTHER_KEY);
+        ofp_domain_progress(side.domain);
+        assert_int_equal(ofp_cq_read(side.cq, &row, 1), 0);
+        return;
+    }
+    assert_int_equal(said.bytes[0], VERBS_REJECT_VERSION);
+    assert_true(verbs_answer_decode(said.bytes + 1, said.length - 1u, &facts, proof));
+    assert_int_equal(facts.acceptor_hello[4], OFPI_RDM_VERSION);
+    assert_true(verbs_proof_is_valid(domain_key(), &facts, VERBS_ACCEPTOR, VERBS_NO_PAIR, proof));
+    check_end(EPROTONOSUPPORT);
+}
+
+int main(void)
+{
+    static bool proves = true, lies = false;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate_setup_teardown(test_an_answer_of_a_later_release, open_side, close_side, &proves),
+        cmocka_unit_test_prestate_setup_teardown(test_an_answer_of_a_later_release, open_side, close_side, &lies),
+        cmocka_unit_test_prestate_setup_teardown(test_a_call_of_a_later_release, open_side, close_side, &proves),
+        cmocka_unit_test_prestate_setup_teardown(test_a_call_of_a_later_release, open_side, close_side, &lies),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
