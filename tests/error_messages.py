@@ -138,12 +138,16 @@ CHOSEN = re.compile(
     rf"(?:\bwhy = |\w_(?:connection_end|peer_lost|peer_absent)\([^;\"]*?|\[[A-Z_]+\] =\s*\(?){TEXT}",
     re.DOTALL,
 )
+# Clauses that several texts of one file share.
+MACRO = re.compile(rf"^#define (\w+) ({LITERAL})$", re.MULTILINE)
 CONVERSION = re.compile(r"%[-+ #0]*[\d.*]*(?:hh|h|ll|l|z|j)?[a-zA-Z]")
 ESCAPES = {r"\"": '"', r"\\": "\\", r"\n": " "}
 
 
 def left(source: str) -> Iterator[str]:
     """The texts that a file of C leaves for the user."""
+    for name, literal in MACRO.findall(source):
+        source = re.sub(rf"\b{name}\b", lambda _, literal=literal: literal, source)
     chosen = (match for match in CHOSEN.finditer(source) if len(match[1].split()) > 2)
     for match in (*TEXTS.finditer(source), *chosen):
         joined = re.sub(r'"\s*"', "", re.sub(r"PRI\w+", '""', re.sub(r'"\s*PRI\w+\s*"', "d", match[1])))

@@ -104,24 +104,40 @@ static void sort_interfaces(struct tcp_interface *interfaces, int count)
     }
 }
 
-bool tcp_is_of_this_host(const union tcp_address *address)
+/* Search the addresses of this host. 0, or a negative errno: they are not known. */
+static int find_address_of_host(const union tcp_address *address, bool *found)
 {
     struct ifaddrs *all;
-    bool found = tcp_address_is_loopback(address);
 
-    /* Without the list every address counts as local. */
-    if (found || getifaddrs(&all) != 0)
-        return true;
-    for (const struct ifaddrs *entry = all; entry && !found; entry = entry->ifa_next) {
+    *found = tcp_address_is_loopback(address);
+    if (*found)
+        return 0;
+    if (getifaddrs(&all) != 0)
+        return -errno;
+    for (const struct ifaddrs *entry = all; entry && !*found; entry = entry->ifa_next) {
         union tcp_address own;
 
         if (!entry->ifa_addr || entry->ifa_addr->sa_family != address->any.sa_family)
             continue;
         memcpy(&own, entry->ifa_addr, tcp_address_get_length(address));
-        found = tcp_address_has_same_ip(&own, address);
+        *found = tcp_address_has_same_ip(&own, address);
     }
     freeifaddrs(all);
-    return found;
+    return 0;
+}
+
+bool tcp_is_of_this_host(const union tcp_address *address)
+{
+    bool found;
+
+    return find_address_of_host(address, &found) != 0 || found;
+}
+
+bool tcp_is_known_of_this_host(const union tcp_address *address)
+{
+    bool found;
+
+    return find_address_of_host(address, &found) == 0 && found;
 }
 
 int tcp_interfaces_query(struct tcp_interface interfaces[TCP_INTERFACES_MAX], const char *wanted)

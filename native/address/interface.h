@@ -12,8 +12,13 @@ struct tcp_interface {
     union tcp_address address;
     uint8_t prefix; /* length of the network prefix in bits */
 };
-/* Whether an address belongs to this host, or more exactly to this network namespace. */
+/*
+ * Whether an address belongs to this host, or more exactly to this network namespace. If the kernel does not list this
+ * host's addresses, every address counts as local.
+ */
 bool tcp_is_of_this_host(const union tcp_address *address);
+/* As tcp_is_of_this_host, but false if the kernel does not list the addresses. */
+bool tcp_is_known_of_this_host(const union tcp_address *address);
 /*
  * Query the addresses of interfaces that are up. The first is the source address of packets to other networks,
  * loopback comes last. `wanted`: the name or address of an interface, or NULL. Returns the count or a negative errno.

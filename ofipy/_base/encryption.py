@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The setting ``OFIPY_ENCRYPTION``, checked before a domain opens. The provider ``tcp`` encrypts."""
+"""The settings ``OFIPY_ENCRYPTION`` and ``OFIPY_TLS_…``, checked before a domain opens. The provider ``tcp`` encrypts."""
 
 from ofipy._base import config
 from ofipy._base.errors import ConfigError
 from ofipy._base.flags import Encryption
 
-__all__ = ["check_encryption"]
+__all__ = ["check_encryption", "is_encrypting"]
 
-_VALUES = ("off", "required")
+_VALUES = ("auto", "required", "off")
+_FILES = ("TLS_CERT", "TLS_KEY", "TLS_CA")
+
+
+def is_encrypting() -> bool:
+    """Whether connections over tcp between hosts are to be encrypted."""
+    value = config.value("ENCRYPTION")
+    return value == "required" or (value == "auto" and bool(config.value("TLS_CERT")))
 
 
 def check_encryption(encryption: Encryption) -> None:
-    """Refuse a setting that means nothing, and one that lacks the key.
+    """Refuse a setting that means nothing, and one that lacks the key or a file.
 
     Parameters
     ----------
@@ -26,11 +33,22 @@ def check_encryption(encryption: Encryption) -> None:
     value = config.value("ENCRYPTION")
     if value not in _VALUES:
         raise ConfigError(
-            f"OFIPY_ENCRYPTION={value}: {' or '.join(_VALUES)} is meant", operation="open a domain"
+            f"OFIPY_ENCRYPTION={value}: {', '.join(_VALUES[:-1])} or {_VALUES[-1]} is meant",
+            operation="open a domain",
         )
-    if value == "required" and encryption is Encryption.TLS and not config.value("AUTH_KEY_FILE"):
+    if encryption is not Encryption.TLS:
+        return
+    missing = [name for name in _FILES if not config.value(name)]
+    if missing and (len(missing) < len(_FILES) or config.value("TLS_NAME")):
         raise ConfigError(
-            "OFIPY_ENCRYPTION=required needs a key, and none is set",
+            f"certificates need {', '.join(f'OFIPY_{name}' for name in missing)} too",
+            operation="open a domain",
+            remedy="set OFIPY_TLS_CERT, OFIPY_TLS_KEY and OFIPY_TLS_CA, or none of the OFIPY_TLS_… variables",
+        )
+    if is_encrypting() and not config.value("AUTH_KEY_FILE"):
+        setting = "ENCRYPTION=required" if missing else "TLS_CERT"
+        raise ConfigError(
+            f"OFIPY_{setting} needs a key, and none is set",
             operation="open a domain",
             remedy="make one (ofipy key new job.key), copy it to the peers, and set OFIPY_AUTH_KEY_FILE to it",
         )

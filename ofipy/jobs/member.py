@@ -9,7 +9,9 @@ import time
 from collections.abc import Sequence
 
 from ofipy._base import config
-from ofipy._base.errors import Closed, ForkedError
+from ofipy._base.binding import logger
+from ofipy._base.encryption import is_encrypting
+from ofipy._base.errors import Closed, ConfigError, ForkedError
 from ofipy._discovery import providers
 from ofipy._discovery.address import host_id
 from ofipy._discovery.av import Peer
@@ -91,6 +93,21 @@ class Member:
             self._keep(key)
         self._exchange = self._open_exchange(launcher, deadline)
         self._introduce(launcher.host, deadline)
+        if known is None:
+            self._check_handover()
+
+    def _check_handover(self) -> None:
+        """Say that the launcher has carried the key over the network as plain text, where anything is encrypted."""
+        if len({number for number, _ in self.hosts}) < 2 or not is_encrypting():
+            return
+        what = f"the job has several hosts, and {self.launcher_name} hands keys out unencrypted"
+        remedy = (
+            "make a key with `ofipy key new job.key`, copy it to every host and set OFIPY_AUTH_KEY_FILE to it"
+        )
+        if config.value("ENCRYPTION") == "required":
+            raise ConfigError(f"OFIPY_ENCRYPTION=required: {what}", operation="job", remedy=remedy)
+        if self.rank == 0:
+            logger("ofipy.job").warning("%s (%s)", what, remedy)
 
     def _introduce(self, host: str, deadline: Deadline) -> None:
         """Tell the others on which host this process is, and where it hears who leaves the job."""

@@ -22,6 +22,7 @@
 #include "ofipy/services.h"
 #include "proof/key.h"
 #include "stream/stream.h"
+#include "stream/tls_files.h"
 #include "stream/wire.h"
 
 #define TCP_NAME "tcp"
@@ -101,6 +102,13 @@ struct tcp_poller {
     struct ofp_watch watch;
 };
 
+/* Which connections of a domain are encrypted. */
+enum tcp_encryption {
+    TCP_ENCRYPT_NONE,
+    TCP_ENCRYPT_BETWEEN_HOSTS, /* all but those within this host, whose proof covers the host */
+    TCP_ENCRYPT_ALL
+};
+
 struct tcp_domain {
     struct ofp_domain *base;
     char *scratch;            /* TCP_SCRATCH bytes, then TCP_PACKED; NULL until the first endpoint */
@@ -112,8 +120,10 @@ struct tcp_domain {
     char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's default, or reno within the host */
     bool extension;                                      /* offer the extension to peers, and accept theirs */
     struct ofpi_key key;                                 /* the configured key, which peers must prove */
-    bool encrypts;               /* OFIPY_ENCRYPTION: every connection is encrypted, and plain ones are rejected */
-    struct tcp_tls_context *tls; /* owned; NULL unless `encrypts` */
+    enum tcp_encryption encryption; /* by OFIPY_ENCRYPTION, and by whether there is a certificate */
+    struct tcp_tls_files files;
+    uint64_t host_id;            /* core->host_id; 0: not known, so no connection counts as within this host */
+    struct tcp_tls_context *tls; /* owned; NULL until the first connection is encrypted */
     struct ofp_list chunks;      /* unused chunks of output queues (struct tcp_item); see queue.c */
     uint32_t chunk_count;
 };
@@ -203,6 +213,7 @@ struct tcp_meeting {
     bool identified;                     /* requests and answers of this connection contain endpoint identities */
     uint8_t identity[OFP_IDENTITY_SIZE]; /* the peer's identity, once it has arrived */
     bool connects_only;                  /* the peer's request says that it does not listen */
+    bool must_encrypt;                   /* a plain attempt within the host was refused, so the next one is encrypted */
     uint16_t private_length;             /* MSG, connecting side: length of the program's private data */
     uint8_t private_data[TCP_PRIVATE_MAX];
 };

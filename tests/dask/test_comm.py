@@ -24,6 +24,7 @@ from distributed.protocol import Serialize, Serialized, deserialize, to_serializ
 from hostile_pickle import HostilePickle, unpickled
 
 from ofipy._base.errors import AccessDenied, IncompatiblePeer
+from ofipy.cli.key import new_key
 from ofipy.dask import wire
 
 pytestmark = [pytest.mark.usefixtures("provider"), pytest.mark.timeout(60)]
@@ -215,6 +216,23 @@ def test_encryption_cannot_be_had() -> None:
             await listen(ANY_PORT, echo, require_encryption=True)
         with pytest.raises(RuntimeError, match="encryption required"):
             await connect("ofi://127.0.0.1:1", require_encryption=True)
+
+    run(test())
+
+
+def test_encryption_is_had_where_it_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new_key(tmp_path / "key")
+    monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(tmp_path / "key"))
+    monkeypatch.setenv("OFIPY_ENCRYPTION", "required")
+
+    async def test() -> None:
+        async with listen(ANY_PORT, echo, require_encryption=True) as listener:
+            comm = await connect(listener.contact_address, require_encryption=True)
+            await comm.write("x")
+            assert await comm.read() == "x"
+            endpoint, peer = comm._hub.endpoint, comm._peer
+            assert endpoint.security(peer).encrypted is (endpoint.way(peer) == "tcp")
+            await comm.close()
 
     run(test())
 

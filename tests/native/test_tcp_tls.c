@@ -26,6 +26,7 @@
 #define LONG (1 << 20)
 
 static const uint8_t key[32] = {1, 2, 3}, other_key[32] = {3, 2, 1};
+static const struct tcp_tls_files by_key;
 static const char pattern[] = "a text that must not be readable on the way";
 
 /* What the relay does with one record of application data. */
@@ -68,7 +69,7 @@ static void open_pair(struct pair *pair, const uint8_t *connector_key, const uin
         }
         pair->streams[i] = (struct tcp_stream){.ops = &tcp_plain_stream, .fd = ends[0]};
         pair->relay[i] = ends[1];
-        assert_int_equal(tcp_tls_context_create(&pair->contexts[i], keys[i], 32, text, sizeof(text)), 0);
+        assert_int_equal(tcp_tls_context_create(&pair->contexts[i], keys[i], 32, &by_key, text, sizeof(text)), 0);
         assert_int_equal(tcp_tls_start(&pair->streams[i], pair->contexts[i], i == 0), 0);
     }
 }
@@ -453,7 +454,7 @@ int main(void)
     char text[256] = "";
     struct tcp_tls_context *context;
 
-    if (tcp_tls_context_create(&context, key, sizeof(key), text, sizeof(text)) != 0) {
+    if (tcp_tls_context_create(&context, key, sizeof(key), &by_key, text, sizeof(text)) != 0) {
         fprintf(stderr, "skipped: %s\n", text);
         return 77;
     }

@@ -49,11 +49,11 @@ static void reject_for_key(struct tcp_connection *connection)
     tcp_connection_discard(connection);
 }
 
-static void reject_unencrypted(struct tcp_connection *connection)
+static void reject_for_encryption(struct tcp_connection *connection, int refusal)
 {
-    uint8_t reason = TCP_REFUSED_UNENCRYPTED;
+    uint8_t reason = (uint8_t)refusal;
 
-    tcp_encryption_warn(connection);
+    tcp_encryption_warn(connection, refusal);
     tcp_control_send(connection, TCP_NACK, &reason, sizeof(reason));
     tcp_connection_discard(connection);
 }
@@ -304,12 +304,13 @@ void tcp_request_arrived(struct tcp_connection *connection, const struct tcp_con
                          const uint8_t *private_data)
 {
     bool proves = connection->meeting->key_length;
+    int refusal = tcp_encryption_find_refusal(connection, control);
     struct tcp_rdm rdm;
 
     if (!decode_request(connection, control, private_data, &rdm))
         return;
-    if (tcp_encryption_is_missing(connection))
-        reject_unencrypted(connection);
+    if (refusal != TCP_NOT_REFUSED)
+        reject_for_encryption(connection, refusal);
     else if (proves != tcp_control_can_prove(control))
         reject_for_key(connection);
     else if (!connection->meeting->identified && tcp_control_can_identify(connection, control))

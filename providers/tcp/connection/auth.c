@@ -4,7 +4,8 @@
  *
  *     HMAC-SHA256(key, role | nonce of the connector | nonce of the acceptor | both listening addresses | both identities, if
  *                 sent | version of the extension that the connector said | that of the acceptor, if it differs |
- *                 capability TCP_CAPABILITY_AUTHENTICATION | if encrypted, a value exported from the TLS connection)
+ *                 capabilities that both demand | if host-bound, the host | if encrypted, a value exported from the TLS
+ *                 connection)
  *
  * The connector proves first. The acceptor's proof also accepts the connection: instead of it the acceptor may send a
  * goodbye, if it prefers its own connection. The proof contains the role, so a reflected proof is invalid. Sides without
@@ -22,6 +23,7 @@
 #include "address/interface.h"
 #include "connection/connection.h"
 #include "connection/credit.h"
+#include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/send.h"
 #include "stream/tls.h"
@@ -66,6 +68,9 @@ static const char *const key_texts[] = {
         ("within one host the peer requires a proof of the user's key, and this side, opened as tcp, has none; open it as "
          "link, or set OFIPY_AUTH_KEY_FILE to one file for both"),
     [TCP_KEYS_DIFFER] = "the peer has another key than this side; set OFIPY_AUTH_KEY_FILE to the same one",
+    [TCP_HOSTS_DIFFER] =
+        ("the peer has another key than this side, or an address of this host leads to another host; set "
+         "OFIPY_AUTH_KEY_FILE to the same one, or OFIPY_ENCRYPTION=required on both sides"),
 };
 
 void tcp_key_warn(const struct tcp_connection *connection, enum tcp_key_place place)
@@ -86,9 +91,14 @@ void tcp_connection_end_for_key(struct tcp_connection *connection, int error, en
     tcp_connection_end(connection, error, false, key_texts[place]);
 }
 
+static enum tcp_key_place find_difference(const struct tcp_connection *connection)
+{
+    return tcp_encryption_is_host_bound(connection) ? TCP_HOSTS_DIFFER : TCP_KEYS_DIFFER;
+}
+
 void tcp_connection_end_for_wrong_key(struct tcp_connection *connection)
 {
-    tcp_connection_end(connection, EACCES, false, key_texts[TCP_KEYS_DIFFER]);
+    tcp_connection_end(connection, EACCES, false, key_texts[find_difference(connection)]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ proofs */
@@ -160,6 +170,17 @@ static void add_versions(struct ofpi_transcript *transcript, uint8_t of_connecto
         add_byte(transcript, of_acceptor);
 }
 
+/*
+ * A connection within the host is plain, and may be one to another host if a forwarder stands between. Both sides have
+ * demanded that the proof covers their host, so such a proof is invalid.
+ */
+static void add_host(struct ofpi_transcript *transcript, uint64_t host)
+{
+    add_byte(transcript, TCP_CAPABILITY_AUTHENTICATION | TCP_CAPABILITY_HOST);
+    for (int i = 0; i < 8; i++)
+        add_byte(transcript, (uint8_t)(host >> i * 8));
+}
+
 /* What the proof of one role covers. Both sides compute both: one to send, one to compare. */
 static struct ofpi_transcript build_transcript(const struct tcp_connection *connection, bool of_connector)
 {
@@ -176,7 +197,10 @@ static struct ofpi_transcript build_transcript(const struct tcp_connection *conn
     }
     add_versions(&transcript, connector ? TCP_EXTENSION_VERSION : meeting->their_version,
                  connector ? meeting->their_version : TCP_EXTENSION_VERSION);
-    add_byte(&transcript, TCP_CAPABILITY_AUTHENTICATION);
+    if (tcp_encryption_is_host_bound(connection))
+        add_host(&transcript, endpoint->domain->host_id);
+    else
+        add_byte(&transcript, TCP_CAPABILITY_AUTHENTICATION);
     tcp_transcript_add_encryption(&transcript, connection);
     return transcript;
 }
@@ -239,7 +263,7 @@ bool tcp_auth_handle_message(struct tcp_connection *connection, const struct tcp
     if (header->op == TCP_PROOF && is_proof_valid(connection, header))
         return true;
     if (!connection->peer)
-        tcp_key_warn(connection, TCP_KEYS_DIFFER);
+        tcp_key_warn(connection, find_difference(connection));
     tcp_connection_end_for_wrong_key(connection);
     return false;
 }

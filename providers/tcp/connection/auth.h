@@ -13,7 +13,8 @@ enum tcp_key_place {
     TCP_KEY_IS_THERE,
     TCP_LOCAL_KEY_IS_HERE,
     TCP_LOCAL_KEY_IS_THERE,
-    TCP_KEYS_DIFFER
+    TCP_KEYS_DIFFER,
+    TCP_HOSTS_DIFFER /* or the keys: the proof covers both */
 };
 /* The difference, as far as this side knows it: only one side has a key. */
 enum tcp_key_place tcp_key_find_place(const struct tcp_connection *connection);
@@ -21,7 +22,7 @@ enum tcp_key_place tcp_key_find_place(const struct tcp_connection *connection);
 void tcp_key_warn(const struct tcp_connection *connection, enum tcp_key_place place);
 /* End the connection: only one side has a key, and one of them rejected the other. */
 void tcp_connection_end_for_key(struct tcp_connection *connection, int error, enum tcp_key_place place);
-/* End the connection: both sides have a key, but not the same one. */
+/* End the connection: both sides have a key, and one of them rejected the proof of the other. */
 void tcp_connection_end_for_wrong_key(struct tcp_connection *connection);
 /* Change to TCP_PROVING and send the hello. False: the connection is over. */
 bool tcp_auth_start(struct tcp_connection *connection);

@@ -267,8 +267,8 @@ void tcp_socket_connected(struct tcp_connection *connection)
         error = check_self_connect(connection->stream.fd);
     if (!error) {
         error = -tcp_key_choose(connection);
-        if (!error)
-            error = -tcp_encryption_start(connection);
+        if (!error && !tcp_encryption_start(connection))
+            return;
         if (!error)
             error = -connection->endpoint->ops->request(connection);
         /* The event was not the end of TCP's handshake. */
@@ -292,6 +292,23 @@ static void clear_attempt(struct tcp_connection *connection)
     tcp_queue_discard(connection);
     connection->hello_received = false;
     connection->meeting->identified = false;
+}
+
+static void start_again(struct tcp_connection *connection)
+{
+    clear_attempt(connection);
+    tcp_connection_close_socket(connection);
+    start_attempt(connection);
+}
+
+bool tcp_connect_retry_encrypted(struct tcp_connection *connection)
+{
+    /* The socket of a connected endpoint cannot be opened anew. */
+    if (!tcp_encryption_is_host_bound(connection) || !connection->connector || connection->endpoint->connects)
+        return false;
+    connection->meeting->must_encrypt = true;
+    start_again(connection);
+    return true;
 }
 
 void tcp_request_deferred(struct tcp_connection *connection)
@@ -323,9 +340,7 @@ static bool accept_answering_peer(struct tcp_connection *connection)
     if (connection->connector && meeting->identified)
         error = check_peer_identity(connection, text, sizeof(text));
     if (error && meeting->race && tcp_race_mark_wrong(meeting->race)) {
-        clear_attempt(connection);
-        tcp_connection_close_socket(connection);
-        start_attempt(connection);
+        start_again(connection);
     } else if (error) {
         tcp_connection_end(connection, -error, false, text[0] ? text : NULL);
     }

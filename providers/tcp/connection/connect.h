@@ -9,6 +9,11 @@ int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size);
 int tcp_peer_start_connect(struct ofp_peer *peer);
 /* Compose the user's error text for a failed connect. */
 void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *text, size_t text_size);
+/*
+ * The peer has refused a plain connection within the host, which may be one to another host: start again, encrypted.
+ * False: the connection is another one.
+ */
+bool tcp_connect_retry_encrypted(struct tcp_connection *connection);
 /* The peer rejected our request for now: native/meet decides between another attempt and an error. */
 void tcp_request_deferred(struct tcp_connection *connection);
 /* Start the timer that ends the attempt at the meeting's deadline. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "connection/connection.h"
+#include "connection/secure.h"
 
 #define TCP_EARLIER_VERSIONS (UINT64_C(0) + TCP_EXTENSION_VERSION - TCP_EXTENSION_OLDEST)
 
@@ -33,6 +34,8 @@ int tcp_control_send(struct tcp_connection *connection, enum tcp_control_type ty
             control.capabilities |= TCP_CAPABILITY_IDENTITY;
         if (connection->meeting->key_length)
             control.capabilities |= TCP_CAPABILITY_AUTHENTICATION;
+        if (tcp_encryption_is_host_bound(connection))
+            control.capabilities |= TCP_CAPABILITY_HOST;
     }
     tcp_control_encode(&control, bytes);
     if (length)

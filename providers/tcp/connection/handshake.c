@@ -21,6 +21,8 @@ static void handle_handshake_end(struct tcp_connection *connection, int error)
 {
     if (tcp_connection_end_failed_stream(connection, error))
         return;
+    if (connection->state == TCP_PROVING && tcp_connect_retry_encrypted(connection))
+        return;
     if (connection->state == TCP_PROVING && connection->connector && connection->hello_received)
         tcp_connection_end_for_wrong_key(connection);
     else if (connection->state == TCP_PROVING)
@@ -61,11 +63,11 @@ static bool check_first_byte(struct tcp_connection *connection)
 
     if (connection->state == TCP_OVER || !meeting->received || meeting->bytes[0] == TCP_WIRE_VERSION)
         return true;
-    tcp_connection_end_for_violation(connection,
-                                     meeting->bytes[0] == TCP_TLS_HANDSHAKE
-                                         ? "the peer speaks TLS, and this side does not; set OFIPY_ENCRYPTION alike "
-                                           "on both sides, or have a tunnel end TLS before this port"
-                                         : "a control message of another version than 3");
+    tcp_connection_end_for_violation(
+        connection, meeting->bytes[0] == TCP_TLS_HANDSHAKE
+                        ? "the peer speaks TLS, and this side does not; set OFIPY_ENCRYPTION and "
+                          "OFIPY_TLS_CERT alike on both sides, or have a tunnel end TLS before this port"
+                        : "a control message of another version than 3");
     return false;
 }
 
@@ -76,10 +78,8 @@ static void read_control_message(struct tcp_connection *connection)
     uint8_t private_data[TCP_PRIVATE_MAX];
     bool whole;
 
-    if (connection->state == TCP_ACCEPTED && tcp_encryption_accept(connection) != 0) {
-        tcp_connection_discard(connection);
+    if (connection->state == TCP_ACCEPTED && !tcp_encryption_accept(connection))
         return;
-    }
     whole = read_handshake_bytes(connection, TCP_CONTROL_SIZE);
     if (!check_first_byte(connection) || !whole)
         return;

@@ -20,6 +20,7 @@
 #include "connection/credit.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
+#include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/socket.h"
 
@@ -116,6 +117,8 @@ static void handle_msg_answer(struct tcp_connection *connection, const struct tc
     connection->swapped = control->swapped;
     tcp_extension_accept(connection, control);
     if (endpoint->domain->key.length && !connection->proven) {
+        if (!tcp_encryption_check_answer(connection, control, private_data))
+            return;
         start_msg_proof(connection, control);
         return;
     }
@@ -260,10 +263,10 @@ int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, siz
     endpoint->base = base;
     endpoint->connects = true;
     tcp_info_get_address(base->info, &endpoint->address);
-    if (base->request)
-        error = move_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
-    else
-        error = tcp_listener_bind(endpoint, service, text, text_size);
+    error = tcp_encryption_check(endpoint->domain, text, text_size);
+    if (!error)
+        error = base->request ? move_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request)
+                              : tcp_listener_bind(endpoint, service, text, text_size);
     if (error)
         tcp_endpoint_close_common(endpoint);
     return error;

@@ -62,6 +62,7 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
     struct tcp_endpoint *host = connection->endpoint;
     union tcp_address *address = &connection->meeting->address;
     socklen_t length = sizeof(*address);
+    int refusal;
 
     if (control->type != TCP_CONNREQ || getpeername(connection->stream.fd, &address->any, &length) != 0) {
         tcp_connection_end_for_violation(connection, "not a request for a connection");
@@ -70,9 +71,12 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
     tcp_address_clear_unused(address);
     connection->swapped = control->swapped;
     tcp_extension_accept(connection, control);
-    if (tcp_encryption_is_missing(connection)) {
-        tcp_encryption_warn(connection);
-        tcp_request_reject(connection, NULL, 0);
+    refusal = tcp_encryption_find_refusal(connection, control);
+    if (refusal != TCP_NOT_REFUSED) {
+        uint8_t reason = (uint8_t)refusal;
+
+        tcp_encryption_warn(connection, refusal);
+        tcp_request_reject(connection, &reason, sizeof(reason));
         return;
     }
     if (!connection->proven && (host->domain->key.length || tcp_control_can_prove(control))) {
@@ -108,7 +112,9 @@ static int open_passive(struct ofp_passive *passive, const char *service, char *
         return error;
     host->passive = passive;
     tcp_info_get_address(passive->info, &host->address);
-    error = tcp_listener_bind(host, service, text, text_size);
+    error = tcp_encryption_check(host->domain, text, text_size);
+    if (!error)
+        error = tcp_listener_bind(host, service, text, text_size);
     if (error)
         tcp_endpoint_close_common(host);
     return error;

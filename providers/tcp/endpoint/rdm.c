@@ -54,13 +54,14 @@ static void handle_rdm_answer(struct tcp_connection *connection, const struct tc
 {
     struct tcp_rdm rdm;
 
+    if (control->private_size == 1 && control->type == TCP_NACK && private_data[0] == TCP_REFUSED_UNENCRYPTED &&
+        tcp_connect_retry_encrypted(connection))
+        return;
+    if (!tcp_encryption_check_answer(connection, control, private_data))
+        return;
     if (!control->private_size && control->type == TCP_CONNRESP && !connection->meeting->identified &&
         tcp_control_can_identify(connection, control)) {
         request_with_identity(connection);
-        return;
-    }
-    if (control->private_size == 1 && control->type == TCP_NACK && private_data[0] == TCP_REFUSED_UNENCRYPTED) {
-        tcp_connection_end_for_encryption(connection);
         return;
     }
     if (control->private_size == 1 && control->type == TCP_NACK) {
@@ -146,7 +147,10 @@ int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, siz
     }
     /* Proofs are part of the extension. */
     endpoint->domain->extension |= base->local_key != NULL;
-    error = tcp_listener_bind(endpoint, service, text, text_size);
+    /* As a part of link it may have peers on this host alone, over shared memory. */
+    error = base->listens_if_asked ? 0 : tcp_encryption_check(endpoint->domain, text, text_size);
+    if (!error)
+        error = tcp_listener_bind(endpoint, service, text, text_size);
     if (!error && !base->connects_only)
         error = tcp_listener_start(endpoint);
     if (error)

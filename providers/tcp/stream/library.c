@@ -32,10 +32,10 @@ static int load_library(char *text, size_t text_size)
 
     if (!library) {
         snprintf(text, text_size,
-                 "encryption needs OpenSSL 3 (%s): install libssl3 (Debian, Ubuntu) or openssl-libs "
-                 "(Fedora, RHEL), or set OFIPY_ENCRYPTION=off",
+                 "encryption needs OpenSSL 3: install libssl3 (Debian, Ubuntu) or openssl-libs (Fedora, RHEL), or set "
+                 "OFIPY_ENCRYPTION=off (%s)",
                  dlerror());
-        return -ENOSYS;
+        return -ENODEV;
     }
     lacking = bind_library_calls(library);
     if (!lacking && tcp_library.OPENSSL_init_ssl(TLS_INIT_NO_ATEXIT | TLS_INIT_LOAD_STRINGS, NULL) != 1)
@@ -45,7 +45,7 @@ static int load_library(char *text, size_t text_size)
     snprintf(text, text_size, "%s lacks %s: install OpenSSL 3.0 or newer, or set OFIPY_ENCRYPTION=off", LIBSSL,
              lacking);
     dlclose(library);
-    return -ENOSYS;
+    return -ENODEV;
 }
 
 int tcp_library_load(char *text, size_t text_size)

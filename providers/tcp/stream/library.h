@@ -21,6 +21,8 @@ struct bio_st;
 struct bio_method_st;
 struct evp_md_st;
 struct x509_store_ctx_st;
+struct x509_st;
+struct X509_VERIFY_PARAM_st;
 struct ossl_init_settings_st;
 
 enum { TLS_ERROR_WANT_READ = 2, TLS_ERROR_WANT_WRITE = 3, TLS_ERROR_ZERO_RETURN = 6 };
@@ -31,10 +33,14 @@ enum {
     TLS_CONTROL_MAX_VERSION = 124
 };
 enum { TLS_MODE_ACCEPT_MOVING_WRITE_BUFFER = 2, TLS_MODE_RELEASE_BUFFERS = 16 };
-enum { TLS_VERIFY_PEER = 1, TLS_EXTENSION_OK = 0, TLS_EXTENSION_FATAL = 2, TLS_KEY_UPDATE_NOT_REQUESTED = 0 };
+enum { TLS_VERIFY_PEER = 1, TLS_VERIFY_FAIL_IF_NO_PEER_CERT = 2, TLS_VERIFIED = 0 };
+enum { TLS_FILETYPE_PEM = 1, TLS_CHECK_NEVER_SUBJECT = 0x20 };
+enum { TLS_EXTENSION_OK = 0, TLS_EXTENSION_FATAL = 2, TLS_KEY_UPDATE_NOT_REQUESTED = 0 };
 enum { TLS_VERSION_1_3 = 0x0304 };
 enum { TLS_BIO_TYPE_SOURCE_SINK = 0x0400, TLS_BIO_CONTROL_EOF = 2, TLS_BIO_CONTROL_FLUSH = 11 };
 enum { TLS_BIO_FLAG_READ = 1, TLS_BIO_FLAG_WRITE = 2, TLS_BIO_FLAG_IO_SPECIAL = 4, TLS_BIO_FLAG_RETRY = 8 };
+/* The lower bits of an error are its reason. Alerts of the peer are reasons from TLS_REASON_ALERTS on. */
+enum { TLS_REASON_MASK = 0x7fffff, TLS_REASON_ALERTS = 1000 };
 /* The library must not free its state at exit: a thread of ofipy may still use it then. */
 #define TLS_INIT_NO_ATEXIT UINT64_C(0x00080000)
 #define TLS_INIT_LOAD_STRINGS UINT64_C(0x00200002)
@@ -44,6 +50,7 @@ typedef int tls_choose_protocol(struct ssl_st *, const unsigned char **, unsigne
 typedef int tls_find_session(struct ssl_st *, const unsigned char *, size_t, struct ssl_session_st **);
 typedef int tls_use_session(struct ssl_st *, const struct evp_md_st *, const unsigned char **, size_t *,
                             struct ssl_session_st **);
+typedef int tls_get_password(char *, int, int, void *);
 typedef int tls_verify(int, struct x509_store_ctx_st *);
 typedef int tls_bio_write(struct bio_st *, const char *, size_t, size_t *);
 typedef int tls_bio_read(struct bio_st *, char *, size_t, size_t *);
@@ -62,6 +69,18 @@ typedef long tls_bio_control(struct bio_st *, int, long, void *);
     CALL(void, SSL_CTX_set_alpn_select_cb, (struct ssl_ctx_st *, tls_choose_protocol *, void *))                       \
     CALL(void, SSL_CTX_set_psk_find_session_callback, (struct ssl_ctx_st *, tls_find_session *))                       \
     CALL(void, SSL_CTX_set_psk_use_session_callback, (struct ssl_ctx_st *, tls_use_session *))                         \
+    CALL(void, SSL_CTX_set_default_passwd_cb, (struct ssl_ctx_st *, tls_get_password *))                               \
+    CALL(int, SSL_CTX_use_certificate_chain_file, (struct ssl_ctx_st *, const char *))                                 \
+    CALL(int, SSL_CTX_use_PrivateKey_file, (struct ssl_ctx_st *, const char *, int))                                   \
+    CALL(int, SSL_CTX_check_private_key, (const struct ssl_ctx_st *))                                                  \
+    CALL(int, SSL_CTX_load_verify_file, (struct ssl_ctx_st *, const char *))                                           \
+    CALL(struct X509_VERIFY_PARAM_st *, SSL_get0_param, (struct ssl_st *))                                             \
+    CALL(int, X509_VERIFY_PARAM_set1_ip, (struct X509_VERIFY_PARAM_st *, const unsigned char *, size_t))               \
+    CALL(int, X509_VERIFY_PARAM_set1_host, (struct X509_VERIFY_PARAM_st *, const char *, size_t))                      \
+    CALL(void, X509_VERIFY_PARAM_set_hostflags, (struct X509_VERIFY_PARAM_st *, unsigned))                             \
+    CALL(long, SSL_get_verify_result, (const struct ssl_st *))                                                         \
+    CALL(const char *, X509_verify_cert_error_string, (long))                                                          \
+    CALL(struct x509_st *, SSL_get0_peer_certificate, (const struct ssl_st *))                                         \
     CALL(struct ssl_st *, SSL_new, (struct ssl_ctx_st *))                                                              \
     CALL(void, SSL_free, (struct ssl_st *))                                                                            \
     CALL(int, SSL_set_ex_data, (struct ssl_st *, int, void *))                                                         \
@@ -116,7 +135,7 @@ extern struct tcp_library {
 /* Guards the loading of the library; the provider has it held across fork. */
 extern pthread_mutex_t tcp_library_lock;
 
-/* Load the library once per process. 0, or -ENOSYS with a text that names the package. Any thread may call it. */
+/* Load the library once per process. 0, or -ENODEV with a text that names the package. Any thread may call it. */
 int tcp_library_load(char *text, size_t text_size);
 
 #endif

@@ -24,8 +24,8 @@
 #define EXPORT_LABEL "EXPORTER-ofipy proof 1"
 
 /* A side that refuses TLS may end the connection before it has read the first message, which resets the connection. */
-static const char cut_handshake[] = "the peer ended the connection during the TLS handshake; both sides need the same "
-                                    "OFIPY_AUTH_KEY_FILE and OFIPY_ENCRYPTION";
+#define NEEDS "both sides need the same OFIPY_AUTH_KEY_FILE and OFIPY_ENCRYPTION, and OFIPY_TLS_CERT both or neither"
+static const char cut_handshake[] = "the peer ended the connection during the TLS handshake; " NEEDS;
 
 static struct tcp_tls *tls_of_stream(const struct tcp_stream *stream)
 {
@@ -41,23 +41,46 @@ static void clear_errors(void)
         tcp_library.ERR_clear_error();
 }
 
+/* This side refuses the peer's certificate. */
+static int fail_for_certificate(struct tcp_tls *tls, const char *why)
+{
+    char text[OFP_TEXT_MAX];
+
+    if (!tls->context->files.certificate)
+        return tcp_tls_mark_failed(
+            tls, -EACCES,
+            "the peer has a certificate, and this side a key alone; set OFIPY_TLS_CERT on both or neither");
+    snprintf(
+        text, sizeof(text),
+        "the peer's certificate is refused (%s); it must be signed by OFIPY_TLS_CA, and name the peer's address or "
+        "OFIPY_TLS_NAME",
+        why);
+    return tcp_tls_mark_failed(tls, -EACCES, text);
+}
+
 /* OpenSSL has reported a failure: find its cause. */
 static int fail_with_reason(struct tcp_tls *tls)
 {
-    const char *reason = tcp_library.ERR_reason_error_string(tcp_library.ERR_get_error());
+    unsigned long error = tcp_library.ERR_get_error();
+    const char *reason = tcp_library.ERR_reason_error_string(error);
+    const char *refusal = tls->established ? NULL : tcp_tls_certificate_describe(tls);
     char text[OFP_TEXT_MAX];
 
     if (tls->error)
         return tls->error;
+    if (refusal)
+        return fail_for_certificate(tls, refusal);
+    if ((error & TLS_REASON_MASK) >= TLS_REASON_ALERTS) {
+        snprintf(text, sizeof(text), "the peer refused the TLS connection (%s); " NEEDS, reason ? reason : "no reason");
+        return tcp_tls_mark_failed(tls, -EACCES, text);
+    }
     if (tls->end_of_file && !tls->established)
         return tcp_tls_mark_failed(tls, -ECONNRESET, cut_handshake);
     if (tls->end_of_file)
         return tcp_tls_mark_failed(tls, -ECONNRESET,
                                    "the encrypted connection was cut: it ended without TLS's close_notify");
     if (!tls->established)
-        snprintf(text, sizeof(text),
-                 "the TLS handshake failed (%s); both sides need the same OFIPY_AUTH_KEY_FILE and OFIPY_ENCRYPTION",
-                 reason ? reason : "no reason");
+        snprintf(text, sizeof(text), "the TLS handshake failed (%s); " NEEDS, reason ? reason : "no reason");
     else
         snprintf(text, sizeof(text), "the encrypted connection carried a byte that its peer did not send (%s)",
                  reason ? reason : "no reason");
@@ -77,8 +100,9 @@ static int check_handshake(struct tcp_tls *tls)
     if (length != own[0] || memcmp(chosen, own + 1, length) != 0)
         return tcp_tls_mark_failed(tls, -EPROTO,
                                    "the peer speaks TLS and is not ofipy (it does not name the protocol ofipy/1)");
-    if (library->SSL_session_reused(tls->ssl) != 1)
-        return tcp_tls_mark_failed(tls, -EACCES, "the peer used no key in the TLS handshake");
+    if (tls->context->files.certificate ? !tcp_tls_certificate_is_valid(tls)
+                                        : library->SSL_session_reused(tls->ssl) != 1)
+        return tcp_tls_mark_failed(tls, -EACCES, "the peer has proven nothing in the TLS handshake; " NEEDS);
     if (library->SSL_export_keying_material(tls->ssl, tls->export, sizeof(tls->export), EXPORT_LABEL,
                                             sizeof(EXPORT_LABEL) - 1, NULL, 0, 0) != 1)
         return fail_with_reason(tls);
@@ -252,6 +276,15 @@ static void shut_down_tls_stream(struct tcp_stream *stream)
         shutdown(stream->fd, SHUT_WR);
 }
 
+static void free_tls(struct tcp_tls *tls)
+{
+    if (tls->ssl)
+        tcp_library.SSL_free(tls->ssl);
+    explicit_bzero(tls->export, sizeof(tls->export));
+    free(tls->unsent);
+    free(tls);
+}
+
 static void close_tls_stream(struct tcp_stream *stream)
 {
     struct tcp_tls *tls = tls_of_stream(stream);
@@ -259,10 +292,7 @@ static void close_tls_stream(struct tcp_stream *stream)
     /* The peer must be able to tell this end from a cut. */
     if (!tls->output_ended)
         shut_down_tls_stream(stream);
-    tcp_library.SSL_free(tls->ssl);
-    explicit_bzero(tls->export, sizeof(tls->export));
-    free(tls->unsent);
-    free(tls);
+    free_tls(tls);
     stream->ops = &tcp_plain_stream;
     stream->unsent = false;
     stream->ops->close(stream);
@@ -281,31 +311,44 @@ static const struct tcp_stream_ops tls_stream = {
 
 /* ------------------------------------------------------------------------------------------------------------ objects */
 
+/* What the peer has to prove in the handshake. 0, or a negative errno. */
+static int set_demands(struct tcp_tls *tls, bool connector)
+{
+    if (tls->context->files.certificate)
+        return tcp_tls_certificate_request(tls, connector);
+    /* A connector must not believe a certificate: it has no authority to check one by. */
+    tcp_library.SSL_set_verify(tls->ssl, connector ? TLS_VERIFY_PEER : 0, NULL);
+    return 0;
+}
+
 int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, bool connector)
 {
     const struct tcp_library *library = &tcp_library;
     struct tcp_tls *tls = calloc(1, sizeof(*tls));
-    struct bio_st *bio = library->BIO_new(context->socket);
+    struct bio_st *bio;
+    int error = 0;
 
     OFP_CHECK(!tcp_stream_is_encrypted(stream));
-    if (tls)
-        tls->ssl = library->SSL_new(context->settings);
-    if (!tls || !tls->ssl || !bio || library->SSL_set_ex_data(tls->ssl, 0, context) != 1) {
-        if (tls && tls->ssl)
-            library->SSL_free(tls->ssl);
-        if (bio)
-            library->BIO_free(bio);
-        free(tls);
+    if (!tls)
         return -ENOMEM;
-    }
     tls->ops = tls_stream;
     tls->stream = stream;
     tls->context = context;
-    library->BIO_set_data(bio, tls);
-    library->BIO_set_init(bio, 1);
-    library->SSL_set_bio(tls->ssl, bio, bio);
-    /* A connector must not believe a certificate: it has no authority to check one by. */
-    library->SSL_set_verify(tls->ssl, connector ? TLS_VERIFY_PEER : 0, NULL);
+    tls->ssl = library->SSL_new(context->settings);
+    bio = tls->ssl ? library->BIO_new(context->socket) : NULL;
+    if (bio) {
+        library->BIO_set_data(bio, tls);
+        library->BIO_set_init(bio, 1);
+        library->SSL_set_bio(tls->ssl, bio, bio);
+    }
+    if (!bio || library->SSL_set_ex_data(tls->ssl, 0, context) != 1)
+        error = -ENOMEM;
+    if (!error)
+        error = set_demands(tls, connector);
+    if (error) {
+        free_tls(tls);
+        return error;
+    }
     if (connector)
         library->SSL_set_connect_state(tls->ssl);
     else
@@ -327,11 +370,32 @@ const uint8_t *tcp_tls_get_export(const struct tcp_stream *stream)
     return tls_of_stream(stream)->export;
 }
 
+/*
+ * A peer that refuses this side's certificate does so after this side's handshake has ended: an alert, then the end. If a
+ * write found the end first, the alert waits in the socket.
+ */
+static void read_alert(struct tcp_tls *tls)
+{
+    int error = tls->error;
+    size_t part;
+    char byte;
+
+    tls->error = 0;
+    clear_errors();
+    if (tcp_library.SSL_read_ex(tls->ssl, &byte, 1, &part) != 1 && tcp_library.ERR_peek_error())
+        fail_with_reason(tls);
+    tls->error = tls->error ? tls->error : error;
+}
+
 void tcp_tls_fail(struct tcp_stream *stream, int error)
 {
     struct tcp_tls *tls = tcp_stream_is_encrypted(stream) ? tls_of_stream(stream) : NULL;
 
-    if (tls && !tls->established && (error == ECONNRESET || error == EPIPE))
+    if (!tls || (error != ECONNRESET && error != EPIPE))
+        return;
+    if (tls->established && tls->error)
+        read_alert(tls);
+    else if (!tls->established)
         tcp_tls_mark_failed(tls, -error, cut_handshake);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The stream over TLS 1.3 (RFC 8446), by OpenSSL. Both sides have a key: the handshake is by a pre-shared key that is
- * derived from it, with (EC)DHE. Session tickets and early data are off.
+ * derived from it, with (EC)DHE; or by certificates of both sides. Session tickets and early data are off.
  */
 #ifndef TCP_TLS_H
 #define TCP_TLS_H
@@ -10,6 +10,7 @@
 
 #include "proof/sha256.h"
 #include "stream/stream.h"
+#include "stream/tls_files.h"
 
 #define TCP_TLS_EXPORT_SIZE OFPI_SHA256_SIZE
 
@@ -19,9 +20,12 @@
  */
 struct tcp_tls_context;
 
-/* `key`: the key that both sides have. 0, or a negative errno with a text. */
-int tcp_tls_context_create(struct tcp_tls_context **context, const uint8_t *key, size_t key_length, char *text,
-                           size_t text_size);
+/*
+ * `key`: the key that both sides have. 0, or a negative errno with a text; -ENODEV: there is no OpenSSL. -EINVAL: a file
+ * cannot be used.
+ */
+int tcp_tls_context_create(struct tcp_tls_context **context, const uint8_t *key, size_t key_length,
+                           const struct tcp_tls_files *files, char *text, size_t text_size);
 /* NULL is allowed. */
 void tcp_tls_context_free(struct tcp_tls_context *context);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * OpenSSL's settings for all streams of a domain: TLS 1.3 alone, by a pre-shared key. A side that does not know the key
- * cannot end the handshake: the acceptor has no certificate, and the connector trusts none.
+ * OpenSSL's settings for all streams of a domain: TLS 1.3 alone, by a pre-shared key or by certificates. With a key, a
+ * side that does not know it cannot end the handshake: the acceptor has no certificate, and the connector trusts none.
  */
 #include "stream/tls.h"
 #include "stream/tls_state.h"
@@ -90,8 +90,10 @@ static bool set_up_context(struct tcp_tls_context *context)
         return false;
     library->SSL_CTX_ctrl(settings, TLS_CONTROL_MODE, TLS_MODE_ACCEPT_MOVING_WRITE_BUFFER | TLS_MODE_RELEASE_BUFFERS,
                           NULL);
-    library->SSL_CTX_set_psk_use_session_callback(settings, get_key_session);
-    library->SSL_CTX_set_psk_find_session_callback(settings, find_key_session);
+    if (!context->files.certificate) {
+        library->SSL_CTX_set_psk_use_session_callback(settings, get_key_session);
+        library->SSL_CTX_set_psk_find_session_callback(settings, find_key_session);
+    }
     library->SSL_CTX_set_alpn_select_cb(settings, choose_protocol, NULL);
     return library->SSL_CTX_ctrl(settings, TLS_CONTROL_MIN_VERSION, TLS_VERSION_1_3, NULL) == 1 &&
            library->SSL_CTX_ctrl(settings, TLS_CONTROL_MAX_VERSION, TLS_VERSION_1_3, NULL) == 1 &&
@@ -114,8 +116,8 @@ static void compute_keys(struct tcp_tls_context *context, const uint8_t *key, si
         snprintf(context->identity + 2 * i, 3, "%02x", identity[i]);
 }
 
-int tcp_tls_context_create(struct tcp_tls_context **result, const uint8_t *key, size_t key_length, char *text,
-                           size_t text_size)
+int tcp_tls_context_create(struct tcp_tls_context **result, const uint8_t *key, size_t key_length,
+                           const struct tcp_tls_files *files, char *text, size_t text_size)
 {
     struct tcp_tls_context *context;
     int error = tcp_library_load(text, text_size);
@@ -126,16 +128,21 @@ int tcp_tls_context_create(struct tcp_tls_context **result, const uint8_t *key, 
     if (!context)
         return -ENOMEM;
     context->records_per_key = RECORDS_PER_KEY;
+    context->files = *files;
     compute_keys(context, key, key_length);
     if (!set_up_context(context)) {
         snprintf(text, text_size,
                  "OpenSSL refuses TLS 1.3 with %s: check its configuration, or set OFIPY_ENCRYPTION=off",
                  CIPHER_SUITES);
-        tcp_tls_context_free(context);
-        return -ENOSYS;
+        error = -ENODEV;
+    } else if (files->certificate) {
+        error = tcp_tls_files_load(context, text, text_size);
     }
-    *result = context;
-    return 0;
+    if (error)
+        tcp_tls_context_free(context);
+    else
+        *result = context;
+    return error;
 }
 
 void tcp_tls_context_free(struct tcp_tls_context *context)

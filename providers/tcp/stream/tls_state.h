@@ -7,6 +7,7 @@
 #include "proof/sha256.h"
 #include "stream/library.h"
 #include "stream/stream.h"
+#include "stream/tls_files.h"
 
 /* Length of the text that names the key. */
 #define TCP_TLS_IDENTITY_SIZE 32
@@ -21,6 +22,7 @@
 struct tcp_tls_context {
     struct ssl_ctx_st *settings;
     struct bio_method_st *socket; /* how OpenSSL reads and writes the sockets of the streams */
+    struct tcp_tls_files files;
     uint8_t key[OFPI_SHA256_SIZE];
     char identity[TCP_TLS_IDENTITY_SIZE + 1]; /* names the key to the peer, in hex */
     uint64_t records_per_key;                 /* so many records are encrypted with one key, then with the next */
@@ -61,6 +63,15 @@ int tcp_tls_flush_unsent(struct tcp_tls *tls);
 bool tcp_tls_can_fill_input(const struct tcp_tls *tls);
 /* Read several records. False: nothing was read, or the socket has ended or failed. */
 bool tcp_tls_fill_input(struct tcp_tls *tls);
+
+/* Load the context's files into its settings. 0, or -EINVAL with a text. */
+int tcp_tls_files_load(struct tcp_tls_context *context, char *text, size_t text_size);
+/* Have the handshake check the peer's certificate, and whom it names. 0, or a negative errno. */
+int tcp_tls_certificate_request(struct tcp_tls *tls, bool connector);
+/* Whether the handshake was by certificates, and the peer's is valid. */
+bool tcp_tls_certificate_is_valid(const struct tcp_tls *tls);
+/* Why the peer's certificate is refused; NULL: it is not, or has not arrived. */
+const char *tcp_tls_certificate_describe(const struct tcp_tls *tls);
 
 /* The library's calls for the socket of a stream. They get the stream as the BIO's data. */
 int tcp_tls_socket_write(struct bio_st *bio, const char *bytes, size_t length, size_t *written);

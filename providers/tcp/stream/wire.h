@@ -57,6 +57,7 @@ static inline uint8_t tcp_magic_get_version(uint64_t magic)
 #define TCP_CAPABILITY_AUTHENTICATION 0x1 /* the sender has a key, and demands a proof */
 #define TCP_CAPABILITY_INTERNAL 0x2       /* the sender supports TCP_INTERNAL, and announcements on that channel */
 #define TCP_CAPABILITY_IDENTITY 0x4       /* the sender sends its identity, if the answer to its request is empty */
+#define TCP_CAPABILITY_HOST 0x8 /* the sender demands that the proofs cover the host, since nothing is encrypted */
 
 /* Private data of RDM endpoints. */
 #define TCP_RDM_SIZE 8
@@ -68,8 +69,9 @@ static inline uint8_t tcp_magic_get_version(uint64_t magic)
 /* The one byte of a NACK when only one side has a key: a configured key, or a key for connections within the host. */
 #define TCP_REFUSED_FOR_KEY 0
 #define TCP_REFUSED_LOCALLY 1
-/* Or: the acceptor accepts encrypted connections alone. */
+/* Or: the acceptor demands encryption for this connection; or the connector does for others, and the acceptor never. */
 #define TCP_REFUSED_UNENCRYPTED 2
+#define TCP_REFUSED_NEVER_ENCRYPTS 3
 /* The first byte of a TLS handshake. The first byte of a control message is its version, TCP_WIRE_VERSION. */
 #define TCP_TLS_HANDSHAKE 0x16
 /* Size with the endpoint's identity behind it, if the acceptor requested that. */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which connections are encrypted, by the settings of both sides and by whether they are on one host. OFIPY_HOST_ID makes
+ * an endpoint take itself for one of another host, as behind a forwarder: the addresses still say the same host. `auto`
+ * encrypts where there are certificates; here TLS uses the key all the same.
+ */
+#include "test_tcp_keys.h"
+
+#include <dlfcn.h>
+#include <ifaddrs.h>
+
+#include "address/interface.h"
+#include "ofipy/connect.h"
+#include "stream/library.h"
+
+#define KEY "the key of these tests"
+
+static bool addresses_are_unknown;
+
+/* In place of the C library's. */
+int getifaddrs(struct ifaddrs **all)
+{
+    int (*real)(struct ifaddrs **) = (int (*)(struct ifaddrs **))(uintptr_t)dlsym(RTLD_NEXT, "getifaddrs");
+
+    if (addresses_are_unknown) {
+        errno = ENOBUFS;
+        return -1;
+    }
+    return real(all);
+}
+
+struct setting {
+    const char *encryption, *key, *host; /* `host`: OFIPY_HOST_ID */
+};
+
+static void open_as(struct side *side, struct setting setting)
+{
+    struct tcp_domain *domain;
+
+    setenv("OFIPY_ENCRYPTION", setting.encryption, 1);
+    setenv("OFIPY_HOST_ID", setting.host ? setting.host : "", 1);
+    side_open_with(side, setting.key);
+    domain = tcp_endpoint_of(side->endpoint)->domain;
+    if (setting.key && strcmp(setting.encryption, "auto") == 0) {
+        char text[OFP_TEXT_MAX];
+
+        assert_int_equal(domain->encryption, TCP_ENCRYPT_NONE);
+        domain->encryption = TCP_ENCRYPT_BETWEEN_HOSTS;
+        assert_int_equal(tcp_core->host_id(&domain->host_id, text, sizeof(text)), 0);
+    }
+    unsetenv("OFIPY_ENCRYPTION");
+    unsetenv("OFIPY_HOST_ID");
+}
+
+static void open_both(struct side sides[2], struct setting first, struct setting second)
+{
+    open_as(&sides[0], first);
+    open_as(&sides[1], second);
+    sides_meet(&sides[0], &sides[1]);
+    is_warned_of("what was before");
+}
+
+static void close_both(struct side sides[2])
+{
+    side_close(&sides[0]);
+    side_close(&sides[1]);
+}
+
+static struct ofp_security read_security(struct side *side)
+{
+    struct ofp_security found;
+
+    assert_int_equal(ofp_peer_security(side->endpoint, side->peer, &found), 0);
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------------------------ what is agreed */
+
+static void test_settings_that_agree(void **state)
+{
+    static const struct {
+        struct setting from, to;
+        bool proven, encrypted;
+    } pairs[] = {
+        {{"auto", NULL, NULL}, {"auto", NULL, NULL}, false, false},
+        {{"off", NULL, NULL}, {"auto", NULL, NULL}, false, false},
+        {{"off", KEY, NULL}, {"off", KEY, NULL}, true, false},
+        {{"off", KEY, "a"}, {"off", KEY, "b"}, true, false},
+        {{"auto", KEY, NULL}, {"auto", KEY, NULL}, true, false},
+        {{"auto", KEY, "a"}, {"auto", KEY, "b"}, true, true},
+        {{"auto", KEY, NULL}, {"required", KEY, NULL}, true, true},
+        {{"required", KEY, NULL}, {"auto", KEY, NULL}, true, true},
+        {{"required", KEY, NULL}, {"required", KEY, NULL}, true, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        struct side sides[2];
+
+        open_both(sides, pairs[i].from, pairs[i].to);
+        assert_int_equal(try_to_talk(&sides[0], &sides[1]), 0);
+        assert_int_equal(try_to_talk(&sides[1], &sides[0]), 0);
+        for (int j = 0; j < 2; j++) {
+            assert_int_equal(read_security(&sides[j]).proven, pairs[i].proven);
+            assert_int_equal(read_security(&sides[j]).encrypted, pairs[i].encrypted);
+        }
+        close_both(sides);
+    }
+}
+
+/* Both connect at once, and neither reaches the other in plain. */
+static void test_both_find_another_host(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 5; round++) {
+        struct side sides[2];
+        uint8_t bytes[2] = {1, 2}, room[2] = {0};
+
+        open_both(sides, (struct setting){"auto", KEY, "a"}, (struct setting){"auto", KEY, "b"});
+        for (int i = 0; i < 2; i++)
+            post(&sides[i], tagged(OFP_TRECV, sides[i].peer, 1, &room[i], 1, 2));
+        for (int i = 0; i < 2; i++)
+            post(&sides[i], tagged(OFP_TSEND, sides[i].peer, 1, &bytes[i], 1, 1));
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(next_completion(&sides[0], &sides[1]).error, 0);
+            assert_int_equal(next_completion(&sides[1], &sides[0]).error, 0);
+        }
+        assert_true(read_security(&sides[0]).encrypted);
+        close_both(sides);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------- what is refused */
+
+static void test_settings_that_refuse_each_other(void **state)
+{
+    static const struct {
+        struct setting from, to;
+        const char *caller, *called;
+    } pairs[] = {
+        {{"off", KEY, NULL}, {"auto", KEY, NULL}, "accepts encrypted connections alone", "is not encrypted"},
+        {{"auto", KEY, NULL}, {"off", KEY, NULL}, "the peer encrypts none", "this side encrypts none"},
+        {{"off", KEY, NULL}, {"required", KEY, NULL}, "accepts encrypted connections alone", "is not encrypted"},
+        {{"required", KEY, NULL}, {"off", KEY, NULL}, "OFIPY_ENCRYPTION", "speaks TLS, and this side does not"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        struct side sides[2];
+        char reason[OFP_TEXT_MAX];
+
+        open_both(sides, pairs[i].from, pairs[i].to);
+        assert_int_not_equal(try_to_talk_or(&sides[0], &sides[1], reason), 0);
+        assert_non_null(strstr(reason, pairs[i].caller));
+        assert_non_null(strstr(reason, "OFIPY_ENCRYPTION"));
+        ofp_domain_progress(sides[1].domain);
+        assert_true(is_warned_of(pairs[i].called));
+        close_both(sides);
+    }
+}
+
+/* Whoever removes the demand from the request on the way gains nothing. */
+static void test_a_request_that_does_not_demand_the_host(void **state)
+{
+    struct tcp_rdm rdm = {.version = 1, .port = RAW_PORT, .pid = RAW_PID};
+    struct tcp_control request = {.type = TCP_CONNREQ,
+                                  .magic = TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION,
+                                  .capabilities = TCP_CAPABILITY_AUTHENTICATION};
+    uint8_t answer[TCP_CONTROL_SIZE + 1];
+    struct side side;
+
+    (void)state;
+    open_as(&side, (struct setting){"auto", KEY, NULL});
+    for (int demands = 0; demands < 2; demands++) {
+        int fd = raw_connect(&side);
+
+        request.capabilities |= demands ? TCP_CAPABILITY_HOST : 0;
+        raw_request(fd, request, &rdm);
+        assert_true(raw_read(&side, fd, answer, sizeof(answer)));
+        assert_int_equal(answer[1], demands ? TCP_CONNRESP : TCP_NACK);
+        if (!demands)
+            assert_int_equal(answer[TCP_CONTROL_SIZE], TCP_REFUSED_UNENCRYPTED);
+        close(fd);
+    }
+    side_close(&side);
+}
+
+/* ------------------------------------------------------------------------------------------------------ what is unknown */
+
+/* The first address that is not a loopback one. False: this machine has none. */
+static bool find_interface(struct tcp_interface *found)
+{
+    struct tcp_interface interfaces[TCP_INTERFACES_MAX];
+    int count = tcp_interfaces_query(interfaces, NULL);
+
+    for (int i = 0; i < count; i++)
+        if (!tcp_address_is_loopback(&interfaces[i].address) && interfaces[i].address.any.sa_family == AF_INET) {
+            *found = interfaces[i];
+            return true;
+        }
+    return false;
+}
+
+static void test_unknown_addresses_are_of_other_hosts(void **state)
+{
+    struct tcp_interface interface;
+    struct side sides[2];
+
+    (void)state;
+    if (!find_interface(&interface))
+        skip();
+    setenv("OFIPY_TCP_INTERFACE", interface.name, 1);
+    open_both(sides, (struct setting){"auto", KEY, NULL}, (struct setting){"auto", KEY, NULL});
+    setenv("OFIPY_TCP_INTERFACE", "lo", 1);
+    addresses_are_unknown = true;
+    assert_true(tcp_is_of_this_host(&interface.address));
+    assert_false(tcp_is_known_of_this_host(&interface.address));
+    assert_int_equal(try_to_talk(&sides[0], &sides[1]), 0);
+    addresses_are_unknown = false;
+    assert_true(read_security(&sides[0]).encrypted);
+    assert_true(tcp_is_known_of_this_host(&interface.address));
+    close_both(sides);
+}
+
+/* Either side alone may not know on which host it is. */
+static void test_an_unknown_host_is_another_one(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct side sides[2];
+
+        open_both(sides, (struct setting){"auto", KEY, NULL}, (struct setting){"auto", KEY, NULL});
+        tcp_endpoint_of(sides[i].endpoint)->domain->host_id = 0;
+        assert_int_equal(try_to_talk(&sides[0], &sides[1]), 0);
+        assert_true(read_security(&sides[0]).encrypted);
+        assert_true(read_security(&sides[1]).encrypted);
+        close_both(sides);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings_that_agree),
+        cmocka_unit_test(test_both_find_another_host),
+        cmocka_unit_test(test_settings_that_refuse_each_other),
+        cmocka_unit_test(test_a_request_that_does_not_demand_the_host),
+        cmocka_unit_test(test_unknown_addresses_are_of_other_hosts),
+        cmocka_unit_test(test_an_unknown_host_is_another_one),
+    };
+    char text[OFP_TEXT_MAX];
+
+    setenv("OFIPY_TCP_INTERFACE", "lo", 1);
+    if (tcp_library_load(text, sizeof(text)) != 0) {
+        fprintf(stderr, "%s\n", text);
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
