@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 import ofipy
+from ofipy._objects.group import join_group
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
 import adder
 
 TIMEOUT = 60
+JOIN_TAG = 1 << 40
 LARGEST = 1 << 20
 WINDOW, WINDOW_BYTES = 16, 2 << 20
 # Message number n is the part of this that begins at n % 251.
@@ -156,6 +158,7 @@ class Node:
         self._sources: dict[int, Source] = {}
         self._sinks: dict[int, Sink] = {}
         self._posted: dict[int, ofipy.Request] = {}
+        self._groups: list[ofipy.Group] = []  # those before: they answer who is late
 
     def domains(self) -> list[str]:
         return [info.domain for info in ofipy.getinfo(provider="tcp", ep_type="rdm")]
@@ -272,6 +275,31 @@ class Node:
             time.sleep(0.01)
         stats = self.ep.stats()
         return {"lost": stats.peers_lost, "up": stats.peers_up}
+
+    # ------------------------------------------------------------------------------------------------------- a group
+
+    def join(self, rank: int, addresses: list[str]) -> None:
+        """Make a group of these endpoints, of which the own one is number `rank`; all do this at the same time."""
+        peers = [self.ep.insert(address) for address in addresses]
+
+        def exchange(block: bytes) -> list[bytes]:
+            received = [self.ep.trecv(peer, tag=JOIN_TAG) for peer in peers]
+            sent = [self.ep.tsend(block, peer, tag=JOIN_TAG) for peer in peers]
+            for request in sent:
+                request.wait(timeout=TIMEOUT)
+            return [bytes(request.wait(timeout=TIMEOUT).data) for request in received]
+
+        self._group = join_group(self.ep, rank, peers, exchange)
+
+    def agree(self) -> list[int]:
+        """Agree with the others; the ranks of those that are dead."""
+        return list(self._group.agree().wait(timeout=TIMEOUT)[1])
+
+    def shrink(self) -> list[int]:
+        """Go on with those that live; the rank there, and the sum of all numbers 1."""
+        self._groups.append(self._group)
+        self._group = self._group.shrink().wait(timeout=TIMEOUT)
+        return [self._group.rank, int(self._group.allreduce(np.array([1])).wait(timeout=TIMEOUT)[0])]
 
     # ----------------------------------------------------------------------------- everything, between two of them
 
