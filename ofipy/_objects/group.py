@@ -17,7 +17,7 @@ from ofipy._base.limits import whole_number
 from ofipy._discovery.address import host_id
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
-from ofipy._objects.group_errors import broken_group, describe_mismatch
+from ofipy._objects.group_errors import broken_group, describe_mismatch, refused_group
 from ofipy._operations import agreements, collectives
 from ofipy._operations import collective_objects as of_objects
 from ofipy._operations import collective_prepared as prepared
@@ -111,14 +111,8 @@ class Group(Resource):
             opened = lib.ofp_group_open(
                 endpoint._pointer("group"), _ANY if wanted is None else wanted, number, result
             )
-            if opened == -codes.EOPNOTSUPP:
-                raise failure(
-                    opened,
-                    text="this endpoint has no groups",
-                    operation="group",
-                    provider=endpoint.provider,
-                    remedy="use an endpoint of type rdm over shm, tcp, verbs or link",
-                )
+            if opened in (-codes.EOPNOTSUPP, -codes.EBUSY):
+                raise refused_group(opened, endpoint)
             check(opened, operation="group", provider=endpoint.provider)
             pointer = ffi.gc(result[0], lib.ofp_group_free)
             # For C, which refuses what is closed; the memory stays as long as this object.

@@ -7,11 +7,15 @@ import errno as codes
 from typing import Any
 
 from ofipy._base.atomic_types import AtomicOp, Datatype
-from ofipy._base.binding import ffi, lib
-from ofipy._base.errors import GroupBroken
+from ofipy._base.binding import failure, ffi, lib
+from ofipy._base.errors import FabricError, GroupBroken
+from ofipy._base.flags import Cap, EndpointType, Order
+from ofipy._discovery.info import Info
+from ofipy._objects.endpoint import Endpoint
 
-__all__ = ["broken_group", "describe_mismatch"]
+__all__ = ["broken_group", "describe_mismatch", "refused_group"]
 
+_SIGNATURE = 8  # bytes of remote CQ data that each message of a group has
 _KINDS = (
     *("barrier", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall"),
     *("reduce_scatter", "scan", "exscan"),
@@ -62,3 +66,29 @@ def broken_group(state: Any, rank: int, operation: str, provider: str) -> GroupB
     )
     error.ranks, error.abort_reason = ranks, reason
     return error
+
+
+def refused_group(code: int, endpoint: Endpoint[Any]) -> FabricError:
+    """Why an endpoint cannot have a group."""
+    info, remedy = endpoint.info, 'open it with ep_type="rdm"'
+    if abs(code) == codes.EBUSY:
+        text = "a posted receive accepts tags that messages of groups have here, as one that ignores all bits does"
+        remedy = "make the first group before you post it, or cancel it and post it again"
+    elif info.ep_type is EndpointType.MSG:
+        text = "an endpoint of type msg has one peer, and that of a group reaches all members"
+    elif info.ep_type is EndpointType.DGRAM:
+        text = "datagrams may be lost, and a collective waits for each of its messages"
+    else:
+        text = f"this endpoint has no groups: {_lacking(info)}"
+        remedy = "use shm, tcp, verbs, link or ofi:tcp"
+    return failure(code, text=text, remedy=remedy, operation="group", provider=endpoint.provider)
+
+
+def _lacking(info: Info) -> str:
+    if not info.caps & Cap.DIRECTED_RECV:
+        return "its receives cannot name a source"
+    if not info.msg_order & Order.SAS:
+        return "its messages have no order"
+    if info.cq_data_size < _SIGNATURE:
+        return f"remote CQ data have {info.cq_data_size} bytes, and {_SIGNATURE} are needed"
+    return "its provider has no channel for their messages; the log may say why"

@@ -185,6 +185,13 @@ def _out_of_range(record: Any, info: Info) -> Why | None:
     return f"{record.length} bytes at {record.offset} are not within region {record.region}", None
 
 
+def _kept_tag(record: Any, info: Info) -> Why | None:
+    return (
+        f"tag {record.tag:#x} has the bit that tags of groups have, and the endpoint has had a group",
+        "tags below 2**59 never have it",
+    )
+
+
 def _no_memory(record: Any, info: Info) -> Why | None:
     for name in ("segment", "remote_segment"):
         if (count := getattr(record, f"{name}_count")) and not getattr(record, f"{name}s"):
@@ -203,6 +210,7 @@ def _too_long(record: Any, info: Info) -> Why | None:
 _EXPLANATIONS: dict[int, Callable[[Any, Info], Why | None]] = {
     codes.EINVAL: _invalid,
     codes.EOPNOTSUPP: _unsupported,
+    codes.EDOM: _kept_tag,
     codes.ERANGE: _out_of_range,
     codes.EFAULT: _no_memory,
     codes.EMSGSIZE: _too_long,

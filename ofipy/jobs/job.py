@@ -146,7 +146,10 @@ class Job(ProcessBound):
         Raises
         ------
         NotSupported
-            When the transport carries no groups: ``ofi``, and endpoints of type ``msg`` and ``dgram``.
+            When the transport carries no groups: endpoints of type ``msg`` and ``dgram``, and some of libfabric's
+            providers.
+        Busy
+            Over ``ofi:…``, when a receive is posted that would get messages of the group.
         Unreachable, TimedOut
             As of :meth:`peers`.
         """

@@ -110,6 +110,9 @@ enum lf_option_level { LF_OPTION_ENDPOINT };
 enum lf_option { LF_OPTION_MIN_MULTI_RECV, LF_OPTION_PRIVATE_DATA };
 enum lf_tostr { LF_TOSTR_PROTOCOL = 12 };
 
+/* Formats of tags below this one have names, the others are bit patterns. */
+#define LF_TAG_MAX_FORMAT (1ull << 16)
+
 /* Errors, beyond those of the operating system. */
 #define LF_EAVAIL 259
 #define LF_EDOMAIN 262

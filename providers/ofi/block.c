@@ -67,6 +67,21 @@ void bridge_block_free(struct bridge_endpoint *endpoint, struct bridge_block *bl
     endpoint->free_blocks = block;
 }
 
+bool bridge_receive_is_posted(const struct bridge_endpoint *endpoint, uint64_t bit)
+{
+    for (const struct bridge_slab *slab = endpoint->slabs; slab; slab = slab->next) {
+        for (int i = 0; i < BLOCKS_PER_SLAB; i++) {
+            const struct bridge_block *block = &slab->blocks[i];
+            const struct ofp_pending *pending =
+                block->sources == BRIDGE_NO_RECEIVE || !block->tagged ? NULL : bridge_pending_of(block);
+
+            if (pending && (pending->operation.tag | pending->operation.ignore) & bit)
+                return true;
+        }
+    }
+    return false;
+}
+
 void bridge_slabs_free(struct bridge_slab *slabs)
 {
     while (slabs) {

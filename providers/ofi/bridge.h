@@ -102,6 +102,12 @@ struct bridge_block {
     struct lf_mr *regions[OFP_SEGMENT_LIMIT + 2]; /* temporary registrations, closed with the operation */
 };
 
+/* The operation of a block; NULL: the core has ended it. */
+static inline struct ofp_pending *bridge_pending_of(const struct bridge_block *block)
+{
+    return block->peer && block->pending ? ofp_pending_find(block->peer, block->id) : block->pending;
+}
+
 struct bridge_slab;
 struct bridge_neighbour;
 struct bridge_receive_buffers;
@@ -132,6 +138,7 @@ struct bridge_endpoint {
     uint64_t name;                          /* the own name in remote CQ data, 0: none; sender.c */
     size_t inject_size;                     /* libfabric's own bounds */
     size_t segment_limit;
+    uint64_t internal_bit;                /* of tags, kept for internal messages; 0: none is. internal.c */
     uint64_t sends;                       /* operations at libfabric that are no receives */
     uint32_t receives[2][BRIDGE_SOURCES]; /* receives at libfabric; first index: tagged */
     struct bridge_block *free_blocks;
@@ -229,6 +236,8 @@ void bridge_block_free(struct bridge_endpoint *endpoint, struct bridge_block *bl
 /* Release the copy and the temporary registrations of a block. */
 void bridge_block_release(struct bridge_block *block);
 void bridge_slabs_free(struct bridge_slab *slabs);
+/* Whether a posted receive may match tags that have this bit. */
+bool bridge_receive_is_posted(const struct bridge_endpoint *endpoint, uint64_t bit);
 
 /* neighbour.c. Guards the list of neighbours. */
 extern pthread_mutex_t bridge_neighbours_lock;
@@ -302,6 +311,13 @@ static inline bool bridge_message_has_data(const struct bridge_endpoint *self, c
     *data = named ? self->name : op->data;
     return given || named;
 }
+
+/* internal.c */
+int bridge_internal_channel_open(struct ofp_endpoint *endpoint);
+/* What an operation is at libfabric once the endpoint has an `internal_bit`. */
+enum bridge_tag { BRIDGE_TAG_SAME, BRIDGE_TAG_NARROWED, BRIDGE_TAG_INTERNAL };
+/* Other than BRIDGE_TAG_SAME: libfabric gets `converted` in its place. -EDOM: the tag has the bit. */
+int bridge_tag_convert(uint64_t bit, const struct ofp_operation *op, struct ofp_operation *converted);
 
 /* memory.c */
 int bridge_region_open(struct ofp_domain *domain, struct ofp_region *region);

@@ -36,7 +36,7 @@ static void complete_block(struct bridge_endpoint *self, struct bridge_block *bl
                            const struct lf_cq_entry *entry, int error, int provider_error)
 {
     struct ofp_peer *peer = block->peer;
-    struct ofp_pending *pending = peer && block->pending ? ofp_pending_find(peer, block->id) : block->pending;
+    struct ofp_pending *pending = bridge_pending_of(block);
     bool is_send = block->is_send, is_completed = block->is_completed;
 
     if (pending && block->scattered && !(is_send && error))
@@ -131,7 +131,8 @@ static bool read_error(const struct ofp_endpoint *endpoint, struct bridge_event 
         return false;
     *event = (struct bridge_event){
         .entry = {.op_context = failure.op_context,
-                  .flags = failure.flags,
+                  /* shm's claim data that they lack. */
+                  .flags = failure.data ? failure.flags : failure.flags & ~LF_REMOTE_CQ_DATA,
                   .length = failure.length + failure.overflow,
                   .buffer = failure.buffer,
                   .data = failure.data,

@@ -18,11 +18,14 @@ static const struct {
 };
 
 #define LEVELS (LF_TRANSMIT_COMPLETE | LF_DELIVERY_COMPLETE | LF_MATCH_COMPLETE)
+#define OWN_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 
 static uint64_t convert_flags(uint64_t flags)
 {
     uint64_t result = LF_COMPLETION;
 
+    if (__builtin_expect(!(flags & (OFP_REMOTE_CQ_DATA | OFP_MORE | OFP_FENCE | OWN_LEVELS)), 1))
+        return result;
     for (size_t i = 0; i < sizeof(send_flags) / sizeof(send_flags[0]); i++)
         if (flags & send_flags[i].ours)
             result |= send_flags[i].theirs;
@@ -62,9 +65,8 @@ static bool needs_registration(const struct ofp_endpoint *endpoint)
 static bool can_inject(const struct bridge_endpoint *self, const struct ofp_peer *peer,
                        const struct ofp_transfer *transfer)
 {
-    const uint64_t levels = OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFP_FENCE;
-
-    return transfer->length <= self->inject_size && transfer->iov_count == 1 && !(transfer->op->flags & levels) &&
+    return transfer->length <= self->inject_size && transfer->iov_count == 1 &&
+           !(transfer->op->flags & (OWN_LEVELS | OFP_FENCE)) &&
            (transfer->op->flags & OFP_INJECT || bridge_peer_of(peer)->reached);
 }
 
@@ -297,8 +299,12 @@ static int retain_operation(struct ofp_endpoint *endpoint, struct bridge_block *
     return 0;
 }
 
-/* libfabric reports completions only when its queue is read, so the operation can be retained after the call. */
-static int post_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+/*
+ * Post a transfer as libfabric gets it, which the core ends as `retained`. libfabric reports completions only when its
+ * queue is read, so the operation can be retained after the call.
+ */
+static int post_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer,
+                          const struct ofp_transfer *retained)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_block *block = bridge_block_allocate(self);
@@ -319,7 +325,7 @@ static int post_operation(struct ofp_endpoint *endpoint, struct ofp_peer *peer, 
         return OFP_POST_DONE;
     }
     /* Out of memory: libfabric already has the operation, and its completion will find no pending operation. */
-    result = retain_operation(endpoint, block, transfer);
+    result = retain_operation(endpoint, block, retained);
     return result ? result : OFP_POST_PENDING;
 }
 
@@ -393,17 +399,30 @@ static int check_data(const struct ofp_endpoint *endpoint, const struct ofp_oper
     return space >= sizeof(op->data) || op->data >> 8 * space == 0 ? 0 : -EOVERFLOW;
 }
 
-int bridge_operation_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+/* Whether libfabric supports the completion level of the operation. */
+static bool has_level(const struct ofp_endpoint *endpoint, uint64_t flags)
+{
+    return !(flags & OWN_LEVELS) || !(convert_flags(flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels);
+}
+
+static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    if (transfer->op->flags & OFP_MULTI_RECV)
+        return -EOPNOTSUPP;
+    if (transfer->op->flags & OFP_PEEK)
+        return post_peek(endpoint, peer, transfer);
+    if (is_confusing(endpoint, peer, transfer->op))
+        return -EOPNOTSUPP;
+    return post_operation(endpoint, peer, transfer, transfer);
+}
+
+static int post_to_libfabric(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     uint16_t op = transfer->op->op;
 
-    if (is_receive(op) && transfer->op->flags & OFP_MULTI_RECV)
-        return -EOPNOTSUPP;
-    if (is_receive(op) && transfer->op->flags & OFP_PEEK)
-        return post_peek(endpoint, peer, transfer);
-    if (is_receive(op) && is_confusing(endpoint, peer, transfer->op))
-        return -EOPNOTSUPP;
+    if (is_receive(op))
+        return post_receive(endpoint, peer, transfer);
     if (is_atomic(op)) {
         int result = bridge_atomic_check(endpoint, transfer);
 
@@ -416,10 +435,43 @@ int bridge_operation_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, 
         if (result)
             return result;
     }
-    if (convert_flags(transfer->op->flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels)
+    if (!has_level(endpoint, transfer->op->flags))
         return -EOPNOTSUPP;
-    if (!is_receive(op) && !is_remote(op) && !self->connects && can_inject(self, peer, transfer) &&
+    if (!is_remote(op) && !self->connects && can_inject(self, peer, transfer) &&
         !bridge_domain_of(endpoint->domain)->completes_early)
         return inject_message(self, peer, transfer);
-    return post_operation(endpoint, peer, transfer);
+    return post_operation(endpoint, peer, transfer, transfer);
+}
+
+/* An internal message is no inject: others wait for it, and the failure of an inject is not reported. */
+static int post_beside_groups(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofp_operation op;
+    int result = bridge_tag_convert(bridge_endpoint_of(endpoint)->internal_bit, transfer->op, &op);
+    struct ofp_transfer converted;
+
+    if (result < 0)
+        return result;
+    if (result == BRIDGE_TAG_SAME)
+        return post_to_libfabric(endpoint, peer, transfer);
+    converted = *transfer;
+    converted.op = &op;
+    if (result == BRIDGE_TAG_INTERNAL)
+        return post_operation(endpoint, peer, &converted, transfer);
+    return post_to_libfabric(endpoint, peer, &converted);
+}
+
+/* Whether an operation of an endpoint with an `internal_bit` may be another one at libfabric. */
+static bool needs_conversion(const struct ofp_operation *op, uint64_t bit)
+{
+    return (op->tag | op->ignore) & bit || ofp_operation_row(op->op)->channel == OFP_CHANNEL_INTERNAL;
+}
+
+int bridge_operation_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    uint64_t bit = bridge_endpoint_of(endpoint)->internal_bit;
+
+    if (__builtin_expect(bit && needs_conversion(transfer->op, bit), 0))
+        return post_beside_groups(endpoint, peer, transfer);
+    return post_to_libfabric(endpoint, peer, transfer);
 }

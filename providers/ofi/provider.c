@@ -38,6 +38,8 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .arm = bridge_endpoint_arm,
     .disarm = bridge_endpoint_disarm,
     .needs_flush = bridge_peer_needs_flush,
+    .internal_channel = true,
+    .internal_channel_open = bridge_internal_channel_open,
 };
 
 /* A datagram is complete in its receive buffer and never announced. */

@@ -77,11 +77,20 @@ static struct ofp_peer *find_named_peer(struct ofp_endpoint *endpoint, uint64_t 
     return ofp_peer_by_address(endpoint, name, format_shm_name(sender, name, sizeof(name)));
 }
 
+/* The data of an internal message are the core's. */
+static bool is_internal(const struct bridge_endpoint *self, const struct lf_cq_entry *entry)
+{
+    const struct bridge_block *block = entry->op_context;
+
+    return block && block->tagged && entry->tag & self->internal_bit;
+}
+
 struct ofp_peer *bridge_sender_resolve(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = bridge_peer_find(self, address);
-    bool may_name = self->accepts_names && entry->flags & LF_REMOTE_CQ_DATA && entry->flags & LF_RECV;
+    bool may_name = self->accepts_names && entry->flags & LF_REMOTE_CQ_DATA && entry->flags & LF_RECV &&
+                    !(self->internal_bit && is_internal(self, entry));
     uint64_t sender = may_name ? ofp_sender_of(entry->data) : 0;
 
     if (sender && !source) {

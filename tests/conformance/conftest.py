@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "needs(*names): capabilities, orders ('order_saw', 'rma_order_waw', 'atomic_order_raw'), or 'large', "
         "'descriptor', 'processes', 'default', 'connections', 'rdm', 'core_matching', 'write_data', 'refusals', "
-        "'lone_refusals', "
+        "'lone_refusals', 'groups', "
         "'neighbours', 'absent_peers', 'keys', 'device_keys', 'refusing_device', 'datagrams', of the provider; "
         "with of='second' of that side of a pair only",
     )
@@ -167,6 +167,9 @@ def lacks(target: Target, need: str, config: pytest.Config, of: tuple[int, ...] 
         return lacks_large(info, config)
     if need == "core_matching":
         return "matches messages itself" if info.offloads_matching else None
+    if need == "groups":
+        fit = info.caps & ofipy.Cap.DIRECTED_RECV and info.msg_order & ofipy.Order.SAS
+        return None if fit and info.cq_data_size >= 8 else "has no groups"
     if need == "neighbours":
         return None if target.over_several_ways and not target.remote else "has one way to all of its peers"
     if need == "absent_peers":

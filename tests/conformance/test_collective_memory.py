@@ -9,7 +9,7 @@ from team import TIMEOUT, Open, make_team, together
 
 import ofipy
 
-pytestmark = pytest.mark.needs("tagged", "core_matching")
+pytestmark = pytest.mark.needs("groups")
 
 
 def as_memory(kind: str, group: ofipy.Group, content: bytes) -> Any:

@@ -13,7 +13,7 @@ from team import TIMEOUT, Open, make_team, together
 
 import ofipy
 
-pytestmark = pytest.mark.needs("tagged", "core_matching")
+pytestmark = pytest.mark.needs("groups")
 
 INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 REALS = [np.float16, np.float32, np.float64]

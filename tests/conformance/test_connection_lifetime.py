@@ -12,6 +12,7 @@ import pytest
 from sides import Target
 
 import ofipy
+from ofipy._objects.group import Group
 
 pytestmark = [pytest.mark.needs("connections"), pytest.mark.untagged]
 
@@ -136,3 +137,9 @@ def test_a_killed_process_ends_the_connection(target: Target) -> None:
         assert events.wait(timeout=TIMEOUT).kind is ofipy.EventKind.SHUTDOWN
         with pytest.raises(ofipy.NotConnected):
             server.send(b"anybody?")
+
+
+def test_groups_are_refused(client: ofipy.Endpoint) -> None:
+    with pytest.raises(ofipy.NotSupported, match="has one peer, and that of a group reaches all") as caught:
+        Group(client)
+    assert caught.value.remedy == 'open it with ep_type="rdm"'

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ofipy
+from ofipy._objects.group import Group
 
 TIMEOUT = 30
 
@@ -52,6 +53,12 @@ def test_one_that_is_too_long_is_refused(open_endpoint: OpenEndpoint) -> None:
     receive = there.recv()
     here.send(b"short", peer).wait(timeout=TIMEOUT)
     assert receive.wait(timeout=TIMEOUT).data == b"short"
+
+
+def test_groups_are_refused(open_endpoint: OpenEndpoint) -> None:
+    with pytest.raises(ofipy.NotSupported, match="datagrams may be lost") as caught:
+        Group(open_endpoint())
+    assert caught.value.remedy == 'open it with ep_type="rdm"'
 
 
 def test_data_that_the_wire_has_no_room_for(open_endpoint: OpenEndpoint) -> None:

@@ -80,10 +80,11 @@ def main() -> None:
         assert smaller.size == group.size - 1
         group.close()
         group = smaller
-        living = group.allgather_obj(job.rank).wait(timeout=TIMEOUT)
-        assert living == sorted(set(living))
+        living = np.full(group.size, job.rank)
+        group.allgather(living).wait(timeout=TIMEOUT)
+        assert living.tolist() == sorted(set(living.tolist()))
         total = group.allreduce(np.full(3, job.rank)).wait(timeout=TIMEOUT)
-        assert total.tolist() == [sum(living)] * 3
+        assert total.tolist() == [living.sum()] * 3
     print("left:", group.size, flush=True)
     group.barrier().wait(timeout=TIMEOUT)
     group.close()

@@ -15,6 +15,8 @@ SURVIVORS = Path(__file__).with_name("survivors.py")
 SECONDS = 300
 
 ABORTED = """
+import numpy as np
+
 import ofipy
 
 group = ofipy.job().group()
@@ -34,14 +36,14 @@ try:
     if again.rank == 1:
         again.barrier().wait(timeout=60)
     else:
-        again.allreduce_obj(1).wait(timeout=60)
+        again.allreduce(np.ones(1)).wait(timeout=60)
     while True:
         again.barrier().wait(timeout=60)
 except ofipy.CollectiveMismatch:
     pass
 third = again.shrink().wait(timeout=60)
 again.close()
-assert third.allreduce_obj(third.rank).wait(timeout=60) == 3
+assert third.allreduce(np.full(1, third.rank)).wait(timeout=60) == 3
 third.close()
 print("done")
 """

@@ -89,7 +89,8 @@ struct ofp_group;
 /*
  * Begin a group. `number` tells its messages from those of other groups at this endpoint: each member must know it of
  * all. `wanted`: a number that all members have computed alike, for the first exchange of members that have no group
- * yet; it may be in use by others. -EOPNOTSUPP: the transport carries no messages of groups.
+ * yet; it may be in use by others. -EOPNOTSUPP: the transport carries no messages of groups. -EBUSY: over a transport
+ * that matches receives itself, a posted one would get messages of groups.
  */
 int ofp_group_open(struct ofp_endpoint *endpoint, uint32_t wanted, uint32_t *number, struct ofp_group **group);
 /* Flags of a join. */

@@ -15,6 +15,9 @@ enum ofp_channel {
     OFP_CHANNEL_INTERNAL = 2 /* the core's own, with tags */
 };
 
+/* Tags of OFP_CHANNEL_INTERNAL are below 2^52. */
+#define OFP_INTERNAL_TAG_BITS 52
+
 /* Traits of an operation. */
 #define OFP_RECEIVES 0x1 /* a receive */
 #define OFP_REMOTE 0x2   /* accesses memory of the peer; neither this nor OFP_RECEIVES: a send */

@@ -190,7 +190,8 @@ struct ofp_endpoint_ops {
     bool eager_peers;
     /*
      * The provider also carries messages of OFP_CHANNEL_INTERNAL, and delivers them with that channel. `post` returns
-     * -EOPNOTSUPP if the peer does not support the channel. False: the core refuses such operations.
+     * -EOPNOTSUPP if the peer does not support the channel. Their tags have OFP_INTERNAL_TAG_BITS bits. False: the core
+     * refuses such operations.
      */
     bool internal_channel;
 
@@ -287,6 +288,12 @@ struct ofp_endpoint_ops {
      * endpoint->traffic_class to all packets that the endpoint sends, as far as the operating system allows.
      */
     bool marks_packets;
+    /*
+     * Optional, with `internal_channel`; default: nothing to do. The endpoint is about to have a group, its first one or
+     * another: prepare for messages of OFP_CHANNEL_INTERNAL. Returns 0; -EBUSY if a posted receive would get such
+     * messages; or -EOPNOTSUPP, with the reason in the log, if this device or library cannot carry them.
+     */
+    int (*internal_channel_open)(struct ofp_endpoint *endpoint);
 };
 
 /*

@@ -39,6 +39,8 @@ const char *ofp_strerror(int error)
         return "no region of this domain has this id: it is closed, or another domain's";
     case OFP_EEXHAUSTED:
         return "every entry of the table is in use, or used up";
+    case EDOM:
+        return "the tag has the bit that tags of groups have, and the endpoint has had a group";
     case OFP_ETOOLONG:
         return "the message was longer than OFIPY_BOUNCE_SIZE, which bounds receives without a buffer where the "
                "transport matches messages itself";

@@ -94,7 +94,7 @@ static enum turn run_rounds(struct ofpi_collective *collective)
         }
         /* A member sent less than this one asked for. */
         if (collective->awaited) {
-            ofpi_group_fail(collective->group, OFP_EMISMATCH);
+            ofpi_group_report_mismatch(collective->group, OFP_PEER_ANY, collective->sequence, collective->signature);
             break;
         }
         end_round(collective, steps, count);

@@ -73,6 +73,7 @@ bool ofpi_error_is_loss(int error)
     case ECONNRESET:
     case ECONNABORTED:
     case ECONNREFUSED:
+    case ENOTCONN:
     case EHOSTUNREACH:
     case EPIPE:
     case ESHUTDOWN:

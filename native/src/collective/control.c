@@ -168,7 +168,7 @@ static void send_questions(struct ofp_group *group)
     count = ofpi_plan_build_round(&oldest->plan, oldest->round, steps);
     for (int i = 0; i < count; i++)
         if (steps[i].kind == OFPI_STEP_RECEIVE || steps[i].kind == OFPI_STEP_REDUCE)
-            ofpi_control_send(group, steps[i].rank, &control, &group->control_send);
+            ofpi_control_send(group, steps[i].rank, &control, &group->question_send);
     if (oldest->is_held)
         ofpi_ahead_retry(oldest);
 }

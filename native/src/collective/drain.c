@@ -5,8 +5,9 @@
 
 #include "collective/breaking.h"
 #include "collective/message.h"
+#include "peer/bounce.h"
 
-/* The receive ends with OFP_ETRUNC, for there is no memory for the message; the sender does not notice. */
+/* Where the core matches there is no memory for the message, so the receive ends with OFP_ETRUNC. */
 static void complete_drain_receive(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
                                    struct ofp_completion *completion)
 {
@@ -20,6 +21,20 @@ static void complete_drain_receive(struct ofpi_owner *owner, struct ofp_endpoint
         ofpi_group_schedule(group);
 }
 
+/* False: there is no memory that the transport needs. */
+static bool find_memory(struct ofp_group *group, struct ofpi_message *message)
+{
+    struct ofpi_endpoint *endpoint = group->endpoint;
+
+    if (!endpoint->info.offloads_matching)
+        return true;
+    if (!group->drained)
+        group->drained = ofpi_bounce_allocate(endpoint, endpoint->base.bounce_size);
+    message->offset = (uint64_t)(uintptr_t)group->drained;
+    message->length = endpoint->base.bounce_size;
+    return group->drained != NULL;
+}
+
 void ofpi_drain_post(struct ofp_group *group)
 {
     struct ofpi_message message = {.code = OFP_INTERNAL_RECV,
@@ -28,7 +43,7 @@ void ofpi_drain_post(struct ofp_group *group)
                                    .ignore = OFPI_ALL_SEQUENCES,
                                    .context = &group->drain_receive};
 
-    if (!group->is_broken || group->drains || !group->endpoint)
+    if (!group->is_broken || group->drains || !group->endpoint || !find_memory(group, &message))
         return;
     group->drain_receive.finish = complete_drain_receive;
     if (!group->has_drained)
@@ -38,8 +53,11 @@ void ofpi_drain_post(struct ofp_group *group)
         group->drains = false;
 }
 
-void ofpi_drain_end(struct ofp_group *group)
+void ofpi_drain_end(struct ofpi_endpoint *endpoint, struct ofp_group *group)
 {
+    if (group->drained)
+        ofpi_bounce_free(endpoint, group->drained, endpoint->base.bounce_size);
+    group->drained = NULL;
     if (!group->has_drained)
         return;
     group->has_drained = false;

@@ -35,12 +35,28 @@ static uint32_t find_free_number(struct ofpi_endpoint *endpoint)
     return number;
 }
 
-static int open_group(struct ofpi_endpoint *endpoint, uint32_t wanted, struct ofp_group *group)
+/* 0, or why the endpoint cannot have a group. */
+static int prepare_endpoint(struct ofpi_endpoint *endpoint)
 {
+    const struct ofp_info *info = &endpoint->info;
+    const struct ofp_endpoint_ops *ops = endpoint->base.ops;
+
     if (endpoint->refuses)
         return -ECANCELED;
-    if (!endpoint->av || !endpoint->base.ops->internal_channel || !(endpoint->info.caps & OFP_CAP_DIRECTED_RECV))
+    if (!endpoint->av || !ops->internal_channel || !(info->caps & OFP_CAP_DIRECTED_RECV))
         return -EOPNOTSUPP;
+    /* The order tells rounds apart, and remote CQ data contain the signature. */
+    if (!(info->msg_order & OFP_ORDER_SAS) || info->cq_data_size < sizeof(uint64_t))
+        return -EOPNOTSUPP;
+    return ops->internal_channel_open ? ops->internal_channel_open(&endpoint->base) : 0;
+}
+
+static int open_group(struct ofpi_endpoint *endpoint, uint32_t wanted, struct ofp_group *group)
+{
+    int result = prepare_endpoint(endpoint);
+
+    if (result)
+        return result;
     group->domain = endpoint->domain;
     group->endpoint = endpoint;
     group->number = wanted == OFP_GROUP_ANY ? find_free_number(endpoint) : wanted;

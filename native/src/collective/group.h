@@ -76,6 +76,7 @@ struct ofp_group {
     bool is_broken;                       /* others may still send, and do not know it */
     bool drains;                          /* `drain_receive` is posted */
     bool has_drained;                     /* a receive was posted, and this is a use until the endpoint closes */
+    void *drained;                        /* a bounce buffer of the endpoint, for `drain_receive`; NULL: none */
     struct ofpi_owner question_send;      /* of a message to a member that this one waits for */
     struct ofp_timer patience;            /* runs while collectives run: ask after a second without a change */
     uint64_t patience_period;             /* ns */

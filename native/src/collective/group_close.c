@@ -51,7 +51,7 @@ void ofpi_groups_leave_endpoint(struct ofpi_endpoint *endpoint)
         if (group->endpoint)
             ofpi_group_leave_endpoint(group);
         ofpi_group_agreement_end_service(group);
-        ofpi_drain_end(group);
+        ofpi_drain_end(endpoint, group);
         ofpi_group_release(group);
     }
 }

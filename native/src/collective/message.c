@@ -7,6 +7,8 @@
 #include "operation/post.h"
 #include "peer/peer_post.h"
 
+_Static_assert(OFP_GROUP_LIMIT <= 1ull << (OFP_INTERNAL_TAG_BITS - 32), "a group's number fits in a tag");
+
 /* The flags of all messages of groups. */
 static uint64_t get_message_flags(uint16_t code) { return code == OFP_INTERNAL_SEND ? OFP_REMOTE_CQ_DATA : 0; }
 
@@ -73,7 +75,5 @@ void ofpi_messages_cancel(struct ofp_group *group, const void *context)
 
     while (endpoint->receive_context && !result)
         result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, value, OFPI_REQUEST);
-    result = 0;
-    while (!result)
-        result = ofpi_peer_cancel(endpoint, value, OFPI_REQUEST);
+    ofpi_peers_cancel(endpoint, value, OFPI_REQUEST);
 }

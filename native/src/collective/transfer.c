@@ -64,8 +64,20 @@ static struct ofpi_memory memory_of_landing(const struct ofpi_collective *collec
 
 /* -------------------------------------------------------------------------------------------------------------- ends */
 
+/* What a transport that matches receives itself had in flight to a lost member ends as cancelled, or with EIO. */
+static int find_error(const struct ofpi_collective *collective, const struct ofp_completion *completion)
+{
+    const struct ofpi_endpoint *endpoint = collective->group->endpoint;
+    bool may_be_loss = endpoint && endpoint->info.offloads_matching && !endpoint->closing;
+
+    return may_be_loss && (completion->error == ECANCELED || completion->error == EIO) ? OFP_EPEERLOST
+                                                                                       : completion->error;
+}
+
 static void end_message(struct ofpi_collective *collective, bool is_receive, const struct ofp_completion *completion)
 {
+    int error = find_error(collective, completion);
+
     OFPI_CHECK(collective->in_flight);
     collective->in_flight--;
     if (is_receive)
@@ -73,9 +85,12 @@ static void end_message(struct ofpi_collective *collective, bool is_receive, con
     /* A message of another collective may be longer, too: that it is another one says more. */
     if (is_receive && completion->flags & OFP_COMPLETED_REMOTE_CQ_DATA && completion->data != collective->signature)
         ofpi_group_report_mismatch(collective->group, completion->source, collective->sequence, completion->data);
-    else if (completion->error && !collective->error) {
-        ofpi_collective_fail(collective, completion->error, completion->provider_error);
-        ofpi_group_report_loss(collective->group, completion->source, completion->error);
+    else if (is_receive && error == OFP_ETRUNC)
+        /* Such a transport may not report the data of a longer message: which call it is of stays unknown here. */
+        ofpi_group_report_mismatch(collective->group, completion->source, collective->sequence, collective->signature);
+    else if (error && !collective->error) {
+        ofpi_collective_fail(collective, error, completion->provider_error);
+        ofpi_group_report_loss(collective->group, completion->source, error);
     }
 }
 

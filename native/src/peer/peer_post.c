@@ -183,41 +183,83 @@ static int cancel_queued_operation(struct ofp_list *list, uint64_t context, uint
     return -ENOENT;
 }
 
-static int cancel_offloaded_receive(struct ofpi_endpoint *endpoint, struct ofp_list *list, uint64_t context,
-                                    uint64_t op_flags)
+static bool is_receive_of(const struct ofp_pending *pending, uint64_t context, uint64_t op_flags)
+{
+    return ofpi_operation_is_receive(&pending->operation) &&
+           ofpi_owner_is_same(pending->operation.context, pending->operation.flags, context, op_flags);
+}
+
+static int cancel_offloaded_receive(struct ofpi_endpoint *endpoint, struct ofp_pending *pending)
+{
+    int result;
+
+    /* The operation's owner cancels it, so it must not be posted again. */
+    ((struct ofpi_pending *)pending)->recalled = false;
+    result = endpoint->base.ops->cancel ? endpoint->base.ops->cancel(&endpoint->base, pending) : -ENOENT;
+    if (!result)
+        ofpi_transfer_complete(pending, ECANCELED, 0);
+    return result;
+}
+
+static int cancel_newest_receive(struct ofpi_endpoint *endpoint, struct ofp_list *list, uint64_t context,
+                                 uint64_t op_flags)
 {
     for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
-        if (ofpi_operation_is_receive(&pending->operation) &&
-            ofpi_owner_is_same(pending->operation.context, pending->operation.flags, context, op_flags)) {
-            int result;
-
-            /* The operation's owner cancels it, so it must not be posted again. */
-            ((struct ofpi_pending *)pending)->recalled = false;
-            result = endpoint->base.ops->cancel ? endpoint->base.ops->cancel(&endpoint->base, pending) : -ENOENT;
-
-            if (!result)
-                ofpi_transfer_complete(pending, ECANCELED, 0);
-            return result;
-        }
+        if (is_receive_of(pending, context, op_flags))
+            return cancel_offloaded_receive(endpoint, pending);
     }
     return -ENOENT;
 }
 
+static int cancel_in_backlog(struct ofpi_peer *peer, uint64_t context, uint64_t op_flags)
+{
+    int result = cancel_queued_operation(&peer->backlog, context, op_flags);
+
+    /* The cancelled operation may be a delayed head. The operations behind it are not delayed. */
+    if (!result && peer->delay.position)
+        ofpi_backlog_delay_end(peer);
+    return result;
+}
+
 int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags)
 {
-    int result = cancel_offloaded_receive(endpoint, &endpoint->sourceless, context, op_flags);
+    int result = cancel_newest_receive(endpoint, &endpoint->sourceless, context, op_flags);
 
     for (uint32_t i = 0; i < endpoint->peer_capacity && result == -ENOENT; i++) {
         if (!endpoint->peers[i])
             continue;
-        result = cancel_queued_operation(&endpoint->peers[i]->backlog, context, op_flags);
-        /* The cancelled operation may be a delayed head. The operations behind it are not delayed. */
-        if (!result && endpoint->peers[i]->delay.position)
-            ofpi_backlog_delay_end(endpoint->peers[i]);
+        result = cancel_in_backlog(endpoint->peers[i], context, op_flags);
         if (result == -ENOENT)
-            result = cancel_offloaded_receive(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
+            result = cancel_newest_receive(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
     }
     return result;
+}
+
+static void cancel_receives(struct ofpi_endpoint *endpoint, struct ofp_list *list, uint64_t context, uint64_t op_flags)
+{
+    struct ofp_list *node, *following;
+
+    /* Of a receive whose cancel ends later, or that has matched, the transport reports the end. */
+    OFP_LIST_EACH(node, following, list) {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (is_receive_of(pending, context, op_flags))
+            (void)cancel_offloaded_receive(endpoint, pending);
+    }
+}
+
+void ofpi_peers_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags)
+{
+    int result = 0;
+
+    cancel_receives(endpoint, &endpoint->sourceless, context, op_flags);
+    for (uint32_t i = 0; i < endpoint->peer_capacity; i++, result = 0) {
+        if (!endpoint->peers[i])
+            continue;
+        while (!result)
+            result = cancel_in_backlog(endpoint->peers[i], context, op_flags);
+        cancel_receives(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
+    }
 }

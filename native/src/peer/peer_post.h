@@ -11,5 +11,7 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
 int ofpi_peers_flush(struct ofpi_endpoint *endpoint);
 /* Cancel a backlogged or pending send by context: only if the transport has not started it. */
 int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags);
+/* All of them, and the receives of this context that the transport has. */
+void ofpi_peers_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags);
 
 #endif
