@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The settings ``OFIPY_ENCRYPTION`` and ``OFIPY_TLS_…``, checked before a domain opens. The provider ``tcp`` encrypts."""
+"""The settings ``OFIPY_ENCRYPTION`` and ``OFIPY_TLS_…``, checked before a domain opens; ``tcp`` encrypts."""
 
 from ofipy._base import config
 from ofipy._base.errors import ConfigError

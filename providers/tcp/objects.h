@@ -98,6 +98,7 @@ struct tcp_poller {
     struct tcp_connection *hot; /* the connection that was read last; NULL: none */
     struct tcp_connection *unwatched; /* removed from epoll because it was hot for long; NULL: none */
     uint32_t hot_turns;             /* calls of progress that have read a hot connection since `unwatched` was reset */
+    struct ofp_list handshakes;     /* struct tcp_meeting: TLS handshakes that wait for their turn */
     struct tcp_endpoint *listening; /* the endpoint whose listening socket is in epoll; NULL: none */
     struct ofp_watch watch;
 };
@@ -194,6 +195,7 @@ struct tcp_tls_context; /* tls.h */
  */
 struct tcp_meeting {
     struct tcp_connection *connection;
+    struct ofp_list handshake; /* in poller->handshakes while the peer's part of the TLS handshake waits to be read */
     struct ofp_timer timer;
     struct ofpi_backoff backoff;
     struct tcp_race *race;     /* for a peer with several addresses that we connect to; else NULL */

@@ -7,11 +7,13 @@
 #include "test_tcp_keys.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 
 #include "address/interface.h"
 #include "ofipy/connect.h"
 #include "stream/library.h"
+#include "stream/tls.h"
 
 #define KEY "the key of these tests"
 
@@ -238,6 +240,71 @@ static void test_an_unknown_host_is_another_one(void **state)
     }
 }
 
+/* --------------------------------------------------------------------------------------------------------------- floods */
+
+#define CLIENTS 20
+
+/* Clients that have sent the first message of the handshake. */
+static void start_handshakes(struct side *side, struct tcp_tls_context *context, struct tcp_stream streams[CLIENTS])
+{
+    struct iovec iov = {(char[]){0}, 1};
+
+    for (int i = 0; i < CLIENTS; i++) {
+        streams[i] = (struct tcp_stream){.ops = &tcp_plain_stream, .fd = raw_connect(side)};
+        assert_int_equal(fcntl(streams[i].fd, F_SETFL, O_NONBLOCK), 0);
+        assert_int_equal(tcp_tls_start(&streams[i], context, true), 0);
+        assert_int_equal(streams[i].ops->writev(&streams[i], &iov, 1), -EAGAIN);
+    }
+}
+
+static int count_answered(const struct tcp_stream streams[CLIENTS])
+{
+    int count = 0;
+    char byte;
+
+    for (int i = 0; i < CLIENTS; i++)
+        count += recv(streams[i].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+    return count;
+}
+
+/* A peer that is up is served between the handshakes of a flood, of which each round serves one. */
+static void test_handshakes_take_turns(void **state)
+{
+    static const struct tcp_tls_files by_key;
+    struct tcp_stream streams[CLIENTS];
+    struct tcp_tls_context *context;
+    struct side sides[2];
+    uint64_t deadline = ofpi_clock_read() + PATIENCE;
+    uint8_t byte = 7, room = 0;
+    char text[OFP_TEXT_MAX];
+    int answered = 0, answered_before_message = CLIENTS;
+
+    (void)state;
+    open_both(sides, (struct setting){"required", KEY, NULL}, (struct setting){"required", KEY, NULL});
+    assert_int_equal(try_to_talk(&sides[0], &sides[1]), 0);
+    assert_int_equal(tcp_tls_context_create(&context, (const uint8_t *)KEY, strlen(KEY), &by_key, text, sizeof(text)),
+                     0);
+    start_handshakes(&sides[1], context, streams);
+    post(&sides[1], tagged(OFP_TRECV, OFP_PEER_ANY, 1, &room, 1, 2));
+    post(&sides[0], tagged(OFP_TSEND, sides[0].peer, 1, &byte, 1, 1));
+    ofp_domain_progress(sides[0].domain);
+    while (answered < CLIENTS) {
+        int before = answered;
+
+        ofp_domain_progress(sides[1].domain);
+        answered = count_answered(streams);
+        assert_in_range(answered, before, before + 1);
+        if (room == byte && answered_before_message == CLIENTS)
+            answered_before_message = answered;
+        assert_true(ofpi_clock_read() < deadline);
+    }
+    assert_in_range(answered_before_message, 0, 3);
+    for (int i = 0; i < CLIENTS; i++)
+        streams[i].ops->close(&streams[i]);
+    close_both(sides);
+    tcp_tls_context_free(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_a_request_that_does_not_demand_the_host),
         cmocka_unit_test(test_unknown_addresses_are_of_other_hosts),
         cmocka_unit_test(test_an_unknown_host_is_another_one),
+        cmocka_unit_test(test_handshakes_take_turns),
     };
     char text[OFP_TEXT_MAX];
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +59,10 @@ def check_refused(server: ofipy.Endpoint, caplog: pytest.LogCaptureFixture) -> t
         peer = client.insert(server.address)
         with pytest.raises(ofipy.AccessDenied) as caught:
             client.tsend(b"x", peer, tag=1).wait(timeout=TIMEOUT)
+        # The server's own words; the client's loss of its peer is logged as well.
+        deadline = time.monotonic() + TIMEOUT
+        while not any(" refuses " in text for text in refusals(caplog)) and time.monotonic() < deadline:
+            time.sleep(0.001)
     return str(caught.value), " ".join(refusals(caplog))
 
 

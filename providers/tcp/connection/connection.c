@@ -26,6 +26,8 @@
 /* A rejected peer may retry without end, so warnings are limited to one in this time. */
 #define REFUSAL_PAUSE TCP_SECOND
 
+#define EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
 static const char *const state_names[] = {
     [TCP_CONNECTING] = "connecting", [TCP_REQUESTING] = "requesting", [TCP_ACCEPTED] = "accepted",
     [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving",       [TCP_UP] = "up",
@@ -78,9 +80,16 @@ struct tcp_connection *tcp_connection_create(struct tcp_endpoint *endpoint, int 
 
 int tcp_connection_watch(struct tcp_connection *connection)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    struct epoll_event event = {.events = EVENTS, .data.ptr = connection};
 
     return epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_ADD, connection->stream.fd, &event) ? -errno : 0;
+}
+
+void tcp_connection_watch_anew(struct tcp_connection *connection)
+{
+    struct epoll_event event = {.events = EVENTS, .data.ptr = connection};
+
+    epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_MOD, connection->stream.fd, &event);
 }
 
 void tcp_connection_close_socket(struct tcp_connection *connection)
@@ -114,11 +123,18 @@ bool tcp_connection_get_listening_address(const struct tcp_connection *connectio
     return true;
 }
 
+static void remove_linked_node(struct ofp_list *node)
+{
+    if (ofp_list_linked(node))
+        ofp_list_remove(node);
+}
+
 void tcp_meeting_free(struct tcp_connection *connection)
 {
     if (!connection->meeting)
         return;
     tcp_core->timer_stop(connection->endpoint->domain->base, &connection->meeting->timer);
+    remove_linked_node(&connection->meeting->handshake);
     if (connection->meeting->race)
         tcp_race_close(connection->meeting->race);
     free(connection->meeting->race);
@@ -127,12 +143,6 @@ void tcp_meeting_free(struct tcp_connection *connection)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- ends */
-
-static void remove_linked_node(struct ofp_list *node)
-{
-    if (ofp_list_linked(node))
-        ofp_list_remove(node);
-}
 
 static void detach_peer(struct tcp_connection *connection)
 {

@@ -9,6 +9,8 @@ struct tcp_connection *tcp_connection_create(struct tcp_endpoint *endpoint, int 
 void tcp_connection_set_state(struct tcp_connection *connection, enum tcp_state state);
 /* Add the socket to epoll. */
 int tcp_connection_watch(struct tcp_connection *connection);
+/* Have epoll report the socket's present state again. */
+void tcp_connection_watch_anew(struct tcp_connection *connection);
 /* The address by which the peer knows this endpoint: the IP address of the socket, and the listening port. */
 void tcp_connection_get_own_address(const struct tcp_connection *connection, union tcp_address *address);
 /* The address at which the peer listens: that of the socket, and a port of its request. False: there is none. */

@@ -16,8 +16,14 @@
 #include "connection/connection.h"
 #include "connection/handshake.h"
 #include "connection/listen.h"
+#include "connection/secure.h"
 
 #define EVENTS 32
+/*
+ * TLS handshakes that one poll serves. A handshake's public-key work takes as long as dozens of polls, so more at a time
+ * would not end them earlier, and connections that are up would wait longer.
+ */
+#define HANDSHAKES 1
 /* Longest pause between polls, ns. The pause grows while polls find nothing, since a poll costs as much as a packet. */
 #define POLL_PAUSE_LONGEST UINT64_C(64000)
 /* Calls of progress after which the hot connection is removed from epoll. */
@@ -30,7 +36,10 @@ static void handle_socket_events(struct tcp_connection *connection, uint32_t eve
     if (connection->state == TCP_OVER)
         return;
     if (connection->state != TCP_UP && connection->state != TCP_LEAVING) {
-        tcp_handshake_progress(connection);
+        if (!tcp_encryption_is_pending(connection))
+            tcp_handshake_progress(connection);
+        else if (!ofp_list_linked(&connection->meeting->handshake))
+            ofp_list_append(&connection->endpoint->poller->handshakes, &connection->meeting->handshake);
         return;
     }
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
@@ -41,6 +50,20 @@ static void handle_socket_events(struct tcp_connection *connection, uint32_t eve
     }
     if (events & ~(uint32_t)EPOLLOUT)
         tcp_connection_schedule_read(connection);
+}
+
+/* Returns how many handshakes it has served. */
+static int serve_handshakes(struct tcp_poller *poller)
+{
+    struct ofp_list *node;
+    int count = 0;
+
+    for (; count < HANDSHAKES && (node = ofp_list_pop(&poller->handshakes)); count++)
+        tcp_handshake_progress(OFP_CONTAINER_OF(node, struct tcp_meeting, handshake)->connection);
+    /* A sleeping thread depends on epoll alone, which has reported the others already. */
+    if (poller->armed && !ofp_list_empty(&poller->handshakes))
+        tcp_connection_watch_anew(OFP_CONTAINER_OF(poller->handshakes.next, struct tcp_meeting, handshake)->connection);
+    return count;
 }
 
 int tcp_poller_poll(struct tcp_poller *poller)
@@ -56,6 +79,8 @@ int tcp_poller_poll(struct tcp_poller *poller)
         else
             tcp_listener_accept(poller->listening);
     }
+    if (TCP_UNLIKELY(!ofp_list_empty(&poller->handshakes)))
+        count = (count > 0 ? count : 0) + serve_handshakes(poller);
     return count > 0 ? count : 0;
 }
 
@@ -129,6 +154,7 @@ static int open_poller(struct tcp_poller *poller)
     *poller = (struct tcp_poller){
         .epoll_fd = fd, .poll_pause = TCP_POLL_PAUSE, .watch = {.fd = fd, .events = EPOLLIN, .ready = poller_woken}};
     ofp_list_init(&poller->members);
+    ofp_list_init(&poller->handshakes);
     return 0;
 }
 

@@ -162,6 +162,15 @@ bool tcp_encryption_accept(struct tcp_connection *connection)
     return false;
 }
 
+bool tcp_encryption_is_pending(const struct tcp_connection *connection)
+{
+    if (connection->endpoint->domain->encryption == TCP_ENCRYPT_NONE)
+        return false;
+    if (tcp_stream_is_encrypted(&connection->stream))
+        return !tcp_tls_get_cipher(&connection->stream);
+    return connection->state == TCP_ACCEPTED && !connection->meeting->received;
+}
+
 bool tcp_encryption_is_host_bound(const struct tcp_connection *connection)
 {
     return connection->endpoint->domain->encryption == TCP_ENCRYPT_BETWEEN_HOSTS &&

@@ -19,6 +19,8 @@ int tcp_encryption_check(struct tcp_domain *domain, char *text, size_t text_size
 bool tcp_encryption_start(struct tcp_connection *connection);
 /* Find out by its first byte whether the peer's connection is encrypted. False: the connection is over. */
 bool tcp_encryption_accept(struct tcp_connection *connection);
+/* Whether the next input of a connection may be a part of its TLS handshake. */
+bool tcp_encryption_is_pending(const struct tcp_connection *connection);
 /* Whether the connection is plain because both sides are on this host, which their proofs cover. */
 bool tcp_encryption_is_host_bound(const struct tcp_connection *connection);
 /* Why the peer's request must be rejected by the rules of both sides. */
