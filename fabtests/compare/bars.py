@@ -116,6 +116,8 @@ BARS = (
     Bar("tcp-bandwidth", "array", MIB, "socket", 0.95, at_least=True),
     Bar("tcp-bandwidth", "array", MIB, "libfabric", 0.95, at_least=True),
     Bar("tcp-bandwidth", "request", 65536, "socket", 0.9, at_least=True),
+    Bar("tls-latency", "native", 8, "openssl", 1.15),
+    Bar("tls-bandwidth", "array", MIB, "openssl", 0.9, at_least=True),
     Bar("match-depth", "expected", 16384, "depth-1", 1.5),
     Bar("match-depth", "unexpected", 16384, "depth-1", 1.5),
     Bar("await", "loop", 8, "uvloop", 0.25),

@@ -7,6 +7,7 @@ from fabtests.compare.case import Case
 from fabtests.compare.collectives import Collectives
 from fabtests.compare.contended import ArrayContended
 from fabtests.compare.depth import MatchDepth
+from fabtests.compare.encrypted import TlsBandwidth, TlsLatency
 from fabtests.compare.executor import Executors
 from fabtests.compare.fan_in import FanIn
 from fabtests.compare.latency import Gil, ShmLatency, TcpLatency
@@ -37,6 +38,8 @@ CASES: dict[str, Case] = {
         TcpLatency(),
         TcpRate(),
         TcpBandwidth(),
+        TlsLatency(),
+        TlsBandwidth(),
         LinkLatency(),
         LinkBandwidth(),
         VerbsLatency(),

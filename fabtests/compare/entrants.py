@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who may take part, and what it takes to start each."""
 
+import functools
 import importlib.util
+import os
+import secrets
 import shutil
 import sys
 from collections.abc import Mapping
@@ -17,6 +20,7 @@ __all__ = [
     "COPIER",
     "CROWD",
     "DASK_TASKS",
+    "ENCRYPTED",
     "FORCED",
     "GLOO_TEAM",
     "IN_C",
@@ -29,6 +33,7 @@ __all__ = [
     "MPI_TEAM",
     "NEIGHBOUR",
     "OFIPY",
+    "OPENSSL",
     "OPEN_MPI",
     "PERFTEST",
     "REMOTE",
@@ -39,6 +44,7 @@ __all__ = [
     "TEAMS_OF_OFIPY",
     "THREADED",
     "UCX",
+    "UNENCRYPTED",
     "VERBS",
     "Absent",
     "Entrant",
@@ -97,6 +103,12 @@ TCP_PEERS = (
     Entrant("socket"),
     *(Entrant(name, "tcp") for name in (LIBFABRIC, "mpi4py", "multiprocessing", OPEN_MPI, "pyzmq")),
 )
+
+
+# ofipy over tcp with encryption, beside OpenSSL alone and ofipy without it.
+ENCRYPTED, UNENCRYPTED = Entrant(OFIPY, "tcp, encrypted"), Entrant("plain", "tcp, not encrypted")
+OPENSSL = Entrant("openssl")
+ENCRYPTION = {ENCRYPTED: "required", UNENCRYPTED: "off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +188,7 @@ RECIPES = {
     Entrant("asyncio"): Recipe(f"{PEERS}.loop_peer:Loop", {"loop": "asyncio"}),
     Entrant("uvloop"): Recipe(f"{PEERS}.loop_peer:Loop", {"loop": "uvloop"}, module="uvloop"),
     Entrant("attach"): Recipe(f"{PEERS}.attach_peer:Attach"),
+    OPENSSL: Recipe(f"{PEERS}.openssl_peer:OpenSsl"),
     Entrant("socket"): Recipe(f"{PEERS}.socket_peer:Socket"),
     Entrant("multiprocessing", "shm"): Recipe(
         f"{PEERS}.multiprocessing_peer:Multiprocessing", {"family": "AF_UNIX"}
@@ -268,6 +281,9 @@ def recipe_of(entrant: Entrant) -> Recipe:
             return table[entrant]
     if entrant.ranks:
         return replace(TEAMS[replace(entrant, ranks=0)], count=entrant.ranks)
+    if entrant in ENCRYPTION:
+        variables = {"OFIPY_AUTH_KEY_FILE": make_key_file(), "OFIPY_ENCRYPTION": ENCRYPTION[entrant]}
+        return Recipe("fabtests.compare.ofipy_side:Ofipy", {"provider": "tcp"}, environment=variables)
     if entrant in FORCED:
         return Recipe(
             "fabtests.compare.ofipy_side:Ofipy", {"provider": entrant.over}, environment=FORCED[entrant]
@@ -290,6 +306,15 @@ def recipe_of(entrant: Entrant) -> Recipe:
             environment=SMALL_QUEUES | POLLING if entrant.over == VERBS else {},
         )
     return RECIPES[entrant]
+
+
+@functools.cache
+def make_key_file() -> str:
+    """A new key in memory, which child processes read as long as this process runs."""
+    descriptor = os.memfd_create("fabtests-key", os.MFD_CLOEXEC)
+    os.fchmod(descriptor, 0o600)
+    os.write(descriptor, secrets.token_bytes(32))
+    return f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
 def find_mpiexec() -> list[str]:

@@ -309,6 +309,8 @@ def test_every_promised_case_and_mode_is_there() -> None:
     assert modes["tcp-latency"] == {"native", "blocking", "prepared", "await"}
     assert modes["tcp-rate"] == {"batch"}
     assert modes["tcp-bandwidth"] == {"array", "request"}
+    assert modes["tls-latency"] == modes["tcp-latency"]
+    assert modes["tls-bandwidth"] == {"array"}
     assert modes["await"] == {"loop", "loop-100", "await", "await-100"}
     assert modes["threads"] == {"request", "shared"}
     assert modes["shm-rate"] == {"native", "request"}

@@ -206,7 +206,9 @@ def test_a_round_of_every_peer_can_be_taken(entrant: Entrant) -> None:
             assert done > 0
 
 
-@pytest.mark.parametrize("name", ["shm-rma", "tcp-latency", "tcp-rate", "tcp-bandwidth"])
+@pytest.mark.parametrize(
+    "name", ["shm-rma", "tcp-latency", "tcp-rate", "tcp-bandwidth", "tls-latency", "tls-bandwidth"]
+)
 def test_a_round_of_every_row_between_processes(name: str) -> None:
     case = CASES[name]
     if reason := what_lacks(case):
