@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,3 +109,13 @@ def test_answers_of_the_core_are_those_of_its_calls() -> None:
     calls = (ROOT / "ofipy" / "requests" / "core.h").read_text()
     for name in ANSWERS:
         assert f", {name}, (" in calls
+
+
+def test_every_call_of_the_core_is_a_step() -> None:
+    """Otherwise the replacement of the calls does not compile, which only a search would notice."""
+    calls = re.findall(
+        r"^    X\([^,]*, (\w+), ", (ROOT / "ofipy" / "requests" / "core.h").read_text(), re.MULTILINE
+    )
+    steps = (ROOT / "tests" / "explore" / "native" / "fault_calls.c").read_text()
+    assert len(calls) > 20
+    assert [name for name in calls if f", {name}," not in steps and f" step_{name}(" not in steps] == []

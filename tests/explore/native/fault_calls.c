@@ -75,6 +75,14 @@ CALL(ofp_request_t, ofp_reach_request, (struct ofp_endpoint * endpoint, uint32_t
      (endpoint, peer, patience))
 CALL(ofp_request_t, ofp_prepare, (struct ofp_endpoint * endpoint, const struct ofp_operation *operation),
      (endpoint, operation))
+CALL(ofp_request_t, ofp_collective_start,
+     (struct ofp_group * group, const struct ofp_collective *call, int64_t timeout), (group, call, timeout))
+CALL(uint64_t, ofp_reduction_size, (uint32_t atomic_op, uint32_t datatype), (atomic_op, datatype))
+CALL(ofp_request_t, ofp_collective_prepare, (struct ofp_group * group, const struct ofp_collective *call),
+     (group, call))
+CALL(ofp_request_t, ofp_group_agree,
+     (struct ofp_group * group, uint64_t flags, uint32_t value, struct ofp_agreement_result *result),
+     (group, flags, value, result))
 CALL(int, ofp_log_waiting, (void), ())
 
 /* A short answer starts the first operation alone. */

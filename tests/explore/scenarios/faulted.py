@@ -51,6 +51,7 @@ _CASE = Group(
 GROUPS = dict.fromkeys(("connections", "raw", "receives", "remote", "sends", "waits"), _CASE) | {
     "faults": Group({"system": frozenset(("fail", "short")), "memory": frozenset(("fail",))}),
     "death": Group({"system": frozenset(("die", "late")), "memory": frozenset(("die",))}),
+    "members": Group({"system": frozenset(("die", "late")), "memory": frozenset(("die",))}),
     "tasks": Group({"await": frozenset(("cancel", "drop")), "call": frozenset(("fail",))}, (0,)),
     "drop": Group({"await": frozenset(("drop",))}, (0,)),
     "ends": Group({"system": frozenset(("late",))}),
@@ -248,6 +249,7 @@ def list_scenarios(build: Build) -> list[Scenario]:
         "faults": (*targets, "tcp-msg"),
         "tasks": ("shm", "tcp", "link", "rdmfake-gets"),
         "death": ("shm", "tcp", "link"),
+        "members": ("shm", "tcp", "link"),
         "ends": ("tcp-msg",),
         "drop": targets,
         "timers": ("shm", "tcp", "link"),

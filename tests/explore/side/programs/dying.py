@@ -23,7 +23,7 @@ import ofipy
 from ofipy._base.binding import lib
 from programs.storms import warm
 
-__all__ = ["list_programs"]
+__all__ = ["end_peer", "list_programs", "open_endpoint", "set_patience", "start_peer"]
 
 TARGETS = ("shm", "tcp", "link")
 TAG, OTHER_TAG = 7, 8
@@ -106,13 +106,14 @@ def exchange(target: str, stage: Stage) -> None:
         line.close()
         if not stage.has_fault:
             os.kill(pid, signal.SIGCONT)
-        _end_peer(pid)
+        end_peer(pid)
         good.domain.fabric.close()
         here.close(linger=0)
         here.domain.fabric.close()
 
 
-def _end_peer(pid: int) -> None:
+def end_peer(pid: int) -> None:
+    """Have it end, if it has not."""
     if os.waitpid(pid, os.WNOHANG)[0] == 0:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -209,7 +210,7 @@ def flood(target: str, stage: Stage) -> None:
             _finish(stage, "receive", directed)
     finally:
         line.close()
-        _end_peer(pid)
+        end_peer(pid)
         here.close(linger=0)
         here.domain.fabric.close()
 
