@@ -6,13 +6,13 @@ root, so a recorded tree never reads the files of this host.
 """
 
 import errno
-import lzma
 import os
 import re
 import stat
 import tarfile
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Protocol
 
 __all__ = ["Tree"]
@@ -22,7 +22,13 @@ _LONGEST = 1 << 20  # bytes of one file; the kernel's are far shorter
 _LARGEST = 256 << 20  # bytes of an archive's files together
 _NUMBER = re.compile(r"[+-]?[0-9]{1,20}|0x[0-9a-fA-F]{1,16}")
 _NOTHING = ("N/A", "Unknown", "<unknown>")
-_DAMAGED = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError)
+_DAMAGED: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, zlib.error, ValueError)
+
+# An interpreter may be built without lzma: tarfile reads no .tar.xz then.
+with suppress(ModuleNotFoundError):
+    import lzma
+
+    _DAMAGED = (*_DAMAGED, lzma.LZMAError)
 
 
 class Files(Protocol):
