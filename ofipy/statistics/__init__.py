@@ -4,6 +4,7 @@
 Nothing of it is imported by ``import ofipy``.
 """
 
+from ofipy.statistics.reader import Reader
 from ofipy.statistics.records import Endpoint, Messages, Peer, Process, Snapshot
 
-__all__ = ["Endpoint", "Messages", "Peer", "Process", "Snapshot"]
+__all__ = ["Endpoint", "Messages", "Peer", "Process", "Reader", "Snapshot"]

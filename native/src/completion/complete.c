@@ -63,10 +63,5 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
     /* Peeking at a message, and setting one aside, transfer nothing and are not counted. */
     if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
         ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);
-    if (completion->flags & OFP_COMPLETED_RECV && !completion->error && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
-        !(completion->flags & OFP_COMPLETED_CLAIM)) {
-        endpoint->statistics.receives++;
-        endpoint->statistics.bytes_received += completion->length;
-    }
     deliver_completion(endpoint, op_flags, completion);
 }

@@ -66,6 +66,8 @@ bool ofpi_receive_context_is_announce_only(const struct ofpi_receive_context *co
 void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length);
 struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id);
 void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error);
+/* How the payload has travelled, for the count of its message. */
+void ofpi_receive_set_protocol(struct ofp_receive *receive, enum ofp_protocol protocol);
 
 /*
  * The connection to the peer is lost. Receives in flight from the peer end with `error`. Its announced messages are

@@ -23,6 +23,7 @@ struct ofpi_member {
 };
 
 struct ofpi_flush_part;
+struct ofpi_peer_counts;
 
 struct ofpi_peer {
     struct ofp_peer base;     /* first: the provider's view */
@@ -58,6 +59,7 @@ struct ofpi_peer {
     uint64_t asked_since;            /* time of the first failed attempt; 0: none since it was up or lost */
     uint64_t ask_until;              /* when the attempts end; 0: not known yet */
     struct ofp_list awaiting;        /* waiting requests of ofp_reach_request, by their node */
+    struct ofpi_peer_counts *counts; /* its own, or those of the endpoint's other peers; base/page.h */
     struct ofpi_flush_part *flushes; /* parts of flushes that wait for this peer, in their order; NULL: none */
 };
 
