@@ -245,7 +245,7 @@ struct ofp_message {
     uint8_t channel;       /* enum ofp_channel */
     uint8_t has_data;      /* `data` is valid */
     uint8_t extras;        /* OFP_EXTRA_…: which of the spare words and of the next member are valid */
-    uint8_t protocol;      /* enum ofp_protocol; without OFP_EXTRA_PROTOCOL: EAGER */
+    uint8_t protocol;      /* enum ofp_protocol; without OFP_EXTRA_PROTOCOL: EAGER, and shorter than 4 GiB */
     uint64_t tag;
     uint64_t data;
     uint64_t length;           /* of the payload, bytes */

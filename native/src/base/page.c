@@ -25,7 +25,7 @@
 #define PEER_GROUP (4096 / sizeof(struct ofpi_page_peer))
 #define PEER_GROUPS (OFPI_PAGE_PEERS / PEER_GROUP)
 
-/* What this process knows of a page. Guarded by OFPI_LOCK_PAGES. Never freed: a process keeps its pages to its end. */
+/* A page, as this process knows it. Guarded by OFPI_LOCK_PAGES. Never freed: a process keeps its pages to its end. */
 struct owner {
     struct owner *next;
     struct ofpi_page *page;
@@ -105,7 +105,7 @@ static struct owner *add_page(bool as_file)
 }
 
 /* Memory that the system cannot give when it is first written would end the process: have it now. */
-static bool reserve(const struct owner *owner, bool *has_memory, const void *start, size_t length)
+static bool memory_reserve(const struct owner *owner, bool *has_memory, const void *start, size_t length)
 {
     if (!*has_memory && owner->fd >= 0)
         *has_memory =
@@ -114,12 +114,12 @@ static bool reserve(const struct owner *owner, bool *has_memory, const void *sta
 }
 
 /* Readers that find `changes` odd, or changed, read again. The fences order it with the entries; page.py reads it. */
-static void begin_change(struct owner *owner)
+static void change_start(struct owner *owner)
 {
     owner->page->header.changes++;
     atomic_thread_fence(memory_order_seq_cst);
 }
-static void end_change(struct owner *owner)
+static void change_end(struct owner *owner)
 {
     atomic_thread_fence(memory_order_seq_cst);
     owner->page->header.changes++;
@@ -127,12 +127,12 @@ static void end_change(struct owner *owner)
 
 /* --------------------------------------------------------------------------------------------------------- endpoints */
 
-static struct ofpi_counts *counts_at(const struct owner *owner, uint32_t place)
+static struct ofpi_counts *find_counts_at(const struct owner *owner, uint32_t place)
 {
     return &owner->page->blocks[place / OFPI_BLOCK_ENDPOINTS].counts[place % OFPI_BLOCK_ENDPOINTS];
 }
 
-static struct owner *owner_of(const void *memory)
+static struct owner *find_owner(const void *memory)
 {
     struct owner *owner = owners;
 
@@ -142,7 +142,7 @@ static struct owner *owner_of(const void *memory)
     return owner;
 }
 
-static uint32_t place_of(const struct owner *owner, const struct ofpi_counts *counts)
+static uint32_t compute_slot(const struct owner *owner, const struct ofpi_counts *counts)
 {
     size_t offset = (size_t)((const char *)counts - (const char *)owner->page->blocks);
 
@@ -159,11 +159,12 @@ static struct ofpi_counts *find_place(struct owner **found)
 
             if (owner->has_endpoint[place])
                 continue;
-            if (!reserve(owner, &owner->has_memory[block], &owner->page->blocks[block], sizeof(*owner->page->blocks)))
+            if (!memory_reserve(owner, &owner->has_memory[block], &owner->page->blocks[block],
+                                sizeof(*owner->page->blocks)))
                 break;
             owner->has_endpoint[place] = true;
             *found = owner;
-            return counts_at(owner, place);
+            return find_counts_at(owner, place);
         }
     return NULL;
 }
@@ -172,8 +173,8 @@ static void clear_parts(struct ofpi_counts *counts)
 {
     memset(counts, 0, sizeof(*counts));
     for (uint32_t row = 0; row < OFPI_ROWS; row++)
-        memset(ofpi_sizes_of(counts, row), 0, sizeof(struct ofpi_sizes));
-    memset(ofpi_entry_of(counts), 0, sizeof(struct ofpi_page_endpoint));
+        memset(ofpi_sizes_find(counts, row), 0, sizeof(struct ofpi_sizes));
+    memset(ofpi_page_entry_find(counts), 0, sizeof(struct ofpi_page_endpoint));
 }
 
 static void copy_text(char *target, size_t size, const char *text)
@@ -199,14 +200,14 @@ struct ofpi_counts *ofpi_counts_open(const struct ofp_info *info)
     if (!counts && as_file && add_page(false))
         counts = find_place(&owner);
     if (counts) {
-        entry = ofpi_entry_of(counts);
-        begin_change(owner);
+        entry = ofpi_page_entry_find(counts);
+        change_start(owner);
         entry->number = ++last_number;
         entry->opened = ofpi_clock_read();
         entry->offloads = info->offloads_matching;
         copy_text(entry->provider, sizeof(entry->provider), info->provider);
         entry->state = OFPI_SLOT_OPEN;
-        end_change(owner);
+        change_end(owner);
     }
     ofpi_process_lock_release(OFPI_LOCK_PAGES);
     return counts;
@@ -217,10 +218,10 @@ void ofpi_counts_set_name(struct ofpi_counts *counts, const char *name)
     struct owner *owner;
 
     ofpi_process_lock_acquire(OFPI_LOCK_PAGES);
-    owner = owner_of(counts);
-    begin_change(owner);
-    copy_text(ofpi_entry_of(counts)->name, sizeof(ofpi_entry_of(counts)->name), name);
-    end_change(owner);
+    owner = find_owner(counts);
+    change_start(owner);
+    copy_text(ofpi_page_entry_find(counts)->name, sizeof(ofpi_page_entry_find(counts)->name), name);
+    change_end(owner);
     ofpi_process_lock_release(OFPI_LOCK_PAGES);
 }
 
@@ -237,26 +238,26 @@ static void add_parts(struct ofpi_counts *sum, struct ofpi_counts *counts)
     add_words(sum, counts, sizeof(*sum));
     sum->last_progress = last;
     for (uint32_t row = 0; row < OFPI_ROWS; row++)
-        add_words(ofpi_sizes_of(sum, row), ofpi_sizes_of(counts, row), sizeof(struct ofpi_sizes));
-    add_words(&ofpi_entry_of(sum)->levels, &ofpi_entry_of(counts)->levels, sizeof(struct ofpi_levels));
+        add_words(ofpi_sizes_find(sum, row), ofpi_sizes_find(counts, row), sizeof(struct ofpi_sizes));
+    add_words(&ofpi_page_entry_find(sum)->levels, &ofpi_page_entry_find(counts)->levels, sizeof(struct ofpi_levels));
 }
 
 static struct ofpi_counts *find_sum(const struct owner *owner, const char *provider)
 {
     for (uint32_t place = 0; place < OFPI_PAGE_ENDPOINTS; place++) {
-        struct ofpi_counts *counts = counts_at(owner, place);
+        struct ofpi_counts *counts = find_counts_at(owner, place);
 
-        if (owner->has_endpoint[place] && ofpi_entry_of(counts)->state == OFPI_SLOT_CLOSED &&
-            strcmp(ofpi_entry_of(counts)->provider, provider) == 0)
+        if (owner->has_endpoint[place] && ofpi_page_entry_find(counts)->state == OFPI_SLOT_CLOSED &&
+            strcmp(ofpi_page_entry_find(counts)->provider, provider) == 0)
             return counts;
     }
     return NULL;
 }
 
-/* What is "now" is nothing any more. */
+/* A closed endpoint has no queues. */
 static void clear_levels(struct ofpi_counts *counts)
 {
-    struct ofpi_levels *levels = &ofpi_entry_of(counts)->levels;
+    struct ofpi_levels *levels = &ofpi_page_entry_find(counts)->levels;
 
     counts->peers_up = 0;
     levels->posted_receives = levels->unexpected_messages = levels->unexpected_bytes = 0;
@@ -271,17 +272,17 @@ void ofpi_counts_close(struct ofpi_counts *counts)
 
     if (!counts)
         return;
-    entry = ofpi_entry_of(counts);
+    entry = ofpi_page_entry_find(counts);
     ofpi_process_lock_acquire(OFPI_LOCK_PAGES);
-    owner = owner_of(counts);
-    OFPI_CHECK(owner && owner->has_endpoint[place_of(owner, counts)]);
-    begin_change(owner);
+    owner = find_owner(counts);
+    OFPI_CHECK(owner && owner->has_endpoint[compute_slot(owner, counts)]);
+    change_start(owner);
     clear_levels(counts);
     sum = find_sum(owner, entry->provider);
     if (sum) {
         add_parts(sum, counts);
         clear_parts(counts);
-        owner->has_endpoint[place_of(owner, counts)] = false;
+        owner->has_endpoint[compute_slot(owner, counts)] = false;
     } else {
         /* The first of its provider in this page becomes the sum itself. */
         entry->state = OFPI_SLOT_CLOSED;
@@ -289,13 +290,13 @@ void ofpi_counts_close(struct ofpi_counts *counts)
         entry->opened = 0;
         memset(entry->name, 0, sizeof(entry->name));
     }
-    end_change(owner);
+    change_end(owner);
     ofpi_process_lock_release(OFPI_LOCK_PAGES);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- peers */
 
-static struct ofpi_page_peer *entry_of_peer(struct ofpi_peer_counts *peer)
+static struct ofpi_page_peer *find_peer_entry(struct ofpi_peer_counts *peer)
 {
     return OFP_CONTAINER_OF(peer, struct ofpi_page_peer, counts);
 }
@@ -307,7 +308,7 @@ static struct ofpi_page_peer *find_peer_place(struct owner *owner)
 
         if (owner->has_peer[place])
             continue;
-        if (!reserve(owner, &owner->has_peer_memory[group], &owner->page->peers[group * PEER_GROUP], 4096))
+        if (!memory_reserve(owner, &owner->has_peer_memory[group], &owner->page->peers[group * PEER_GROUP], 4096))
             return NULL;
         owner->has_peer[place] = true;
         return &owner->page->peers[place];
@@ -321,14 +322,14 @@ struct ofpi_peer_counts *ofpi_peer_counts_open(struct ofpi_counts *counts, const
     struct owner *owner;
 
     ofpi_process_lock_acquire(OFPI_LOCK_PAGES);
-    owner = owner_of(counts);
+    owner = find_owner(counts);
     peer = find_peer_place(owner);
     if (peer) {
-        begin_change(owner);
+        change_start(owner);
         copy_text(peer->way, sizeof(peer->way), way);
         copy_text(peer->address, sizeof(peer->address), address);
-        peer->endpoint = ofpi_entry_of(counts)->number;
-        end_change(owner);
+        peer->endpoint = ofpi_page_entry_find(counts)->number;
+        change_end(owner);
     }
     ofpi_process_lock_release(OFPI_LOCK_PAGES);
     return peer ? &peer->counts : &counts->others;
@@ -336,16 +337,16 @@ struct ofpi_peer_counts *ofpi_peer_counts_open(struct ofpi_counts *counts, const
 
 void ofpi_peer_counts_set_way(struct ofpi_counts *counts, struct ofpi_peer_counts *peer, const char *way)
 {
-    struct ofpi_page_peer *entry = entry_of_peer(peer);
+    struct ofpi_page_peer *entry = find_peer_entry(peer);
     struct owner *owner;
 
     if (peer == &counts->others)
         return;
     ofpi_process_lock_acquire(OFPI_LOCK_PAGES);
-    owner = owner_of(peer);
-    begin_change(owner);
+    owner = find_owner(peer);
+    change_start(owner);
     copy_text(entry->way, sizeof(entry->way), way);
-    end_change(owner);
+    change_end(owner);
     ofpi_process_lock_release(OFPI_LOCK_PAGES);
 }
 
@@ -356,12 +357,12 @@ void ofpi_peer_counts_close(struct ofpi_counts *counts, struct ofpi_peer_counts 
     if (peer == &counts->others)
         return;
     ofpi_process_lock_acquire(OFPI_LOCK_PAGES);
-    owner = owner_of(peer);
-    begin_change(owner);
+    owner = find_owner(peer);
+    change_start(owner);
     add_words(&counts->others, peer, sizeof(*peer));
-    owner->has_peer[entry_of_peer(peer) - owner->page->peers] = false;
-    memset(entry_of_peer(peer), 0, sizeof(struct ofpi_page_peer));
-    end_change(owner);
+    owner->has_peer[find_peer_entry(peer) - owner->page->peers] = false;
+    memset(find_peer_entry(peer), 0, sizeof(struct ofpi_page_peer));
+    change_end(owner);
     ofpi_process_lock_release(OFPI_LOCK_PAGES);
 }
 
@@ -373,9 +374,9 @@ void ofp_process_describe(const char *job, int32_t rank)
     copy_text(job_name, sizeof(job_name), job);
     job_rank = rank;
     for (struct owner *owner = owners; owner; owner = owner->next) {
-        begin_change(owner);
+        change_start(owner);
         describe_process(&owner->page->header);
-        end_change(owner);
+        change_end(owner);
     }
     ofpi_process_lock_release(OFPI_LOCK_PAGES);
 }

@@ -108,11 +108,11 @@ _Static_assert(sizeof(struct ofpi_counts) == OFPI_PART_SIZE && sizeof(struct ofp
                "parts are of equal size, so one pointer reaches all");
 _Static_assert(sizeof(struct ofpi_page_block) == (OFPI_ROWS + 2) * 4096, "a block is whole pages of memory");
 
-static inline struct ofpi_sizes *ofpi_sizes_of(struct ofpi_counts *counts, uint32_t row)
+static inline struct ofpi_sizes *ofpi_sizes_find(struct ofpi_counts *counts, uint32_t row)
 {
     return (struct ofpi_sizes *)(counts + OFPI_BLOCK_ENDPOINTS * (1 + row));
 }
-static inline struct ofpi_page_endpoint *ofpi_entry_of(struct ofpi_counts *counts)
+static inline struct ofpi_page_endpoint *ofpi_page_entry_find(struct ofpi_counts *counts)
 {
     return (struct ofpi_page_endpoint *)(counts + OFPI_BLOCK_ENDPOINTS * (1 + OFPI_ROWS));
 }

@@ -220,7 +220,7 @@ void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_
     struct ofpi_inflight *inflight = (struct ofpi_inflight *)receive;
     struct ofpi_receive_context *context = inflight->context;
 
-    /* It may be that of a lane, and the message is counted for the core's own peer. */
+    /* The peer may be that of a lane, and the message is counted for the core's own peer. */
     receive->message.peer = inflight->peer;
     if (__builtin_expect(inflight->unexpected != NULL, 0)) {
         ofpi_stream_complete(context, inflight, error, provider_error);

@@ -35,7 +35,7 @@ void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_
     if (__builtin_expect(message->channel != OFP_CHANNEL_INTERNAL && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
                              !result.error && !(result.flags & OFP_COMPLETED_CLAIM),
                          1))
-        ofpi_message_count_received((struct ofpi_endpoint *)endpoint, message, message->length);
+        ofpi_message_count_received((struct ofpi_endpoint *)endpoint, message);
     context->complete(endpoint, op_flags & ~(OFPI_SEGMENTED | OFPI_LAID_OUT), &completion);
 }
 

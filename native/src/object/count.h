@@ -6,9 +6,11 @@
 #include "base/page.h"
 #include "object/peer.h"
 
-static inline uint32_t ofpi_size_class_compute(uint64_t length)
+static inline uint32_t ofpi_size_class_compute(uint32_t length) { return 31 ^ (uint32_t)__builtin_clz(length | 1); }
+/* As the above for any length; the highest class counts all longer messages. */
+static inline uint32_t ofpi_size_class_compute_any(uint64_t length)
 {
-    return length >> OFPI_SIZE_CLASSES ? OFPI_SIZE_CLASSES - 1 : 31 ^ (uint32_t)__builtin_clz((uint32_t)length | 1);
+    return length > UINT32_MAX ? OFPI_SIZE_CLASSES - 1 : ofpi_size_class_compute((uint32_t)length);
 }
 
 static inline enum ofp_protocol ofpi_protocol_of_message(const struct ofp_message *message)
@@ -18,42 +20,36 @@ static inline enum ofp_protocol ofpi_protocol_of_message(const struct ofp_messag
                : OFP_PROTOCOL_EAGER;
 }
 
-/* `protocol` is a constant, or was checked. */
+/* `protocol` is a constant, or was checked; so is `class`. */
 static inline void ofpi_message_count_sent(const struct ofpi_endpoint *endpoint, struct ofpi_peer_counts *peer,
-                                           enum ofp_protocol protocol, uint64_t length)
+                                           enum ofp_protocol protocol, uint32_t class, uint64_t length)
 {
     struct ofpi_counts *counts = endpoint->counts;
 
-    ofpi_sizes_of(counts, protocol)->counts[ofpi_size_class_compute(length)]++;
+    ofpi_sizes_find(counts, protocol)->counts[class]++;
     counts->bytes[protocol] += length;
     peer->messages_sent++;
     peer->bytes_sent += length;
 }
 
-/* A message that waited for its receive does not name its peer, but its source. */
-static inline struct ofpi_peer_counts *ofpi_counts_of_source(const struct ofpi_endpoint *endpoint,
-                                                             const struct ofp_message *message)
-{
-    const struct ofpi_peer *peer = (const struct ofpi_peer *)message->peer;
+/* A message with extras, or one that waited for its receive and does not name its peer, but its source. */
+void ofpi_message_count_special(const struct ofpi_endpoint *endpoint, const struct ofp_message *message);
 
-    if (__builtin_expect(!peer, 0))
-        peer = ofpi_peer_find_at(endpoint, message->source);
-    return peer ? peer->counts : &endpoint->counts->others;
-}
-
-static inline void ofpi_message_count_received(const struct ofpi_endpoint *endpoint, const struct ofp_message *message,
-                                               uint64_t length)
+/* Without extras the message came whole, in one piece of memory, and so is shorter than 4 GiB. */
+static inline void ofpi_message_count_received(const struct ofpi_endpoint *endpoint, const struct ofp_message *message)
 {
-    struct ofpi_peer_counts *peer = ofpi_counts_of_source(endpoint, message);
     struct ofpi_counts *counts = endpoint->counts;
-    uint32_t row = OFPI_SENT_PROTOCOLS;
+    struct ofpi_peer_counts *peer;
 
-    if (__builtin_expect(message->extras, 0))
-        row += ofpi_protocol_of_message(message);
-    ofpi_sizes_of(counts, row)->counts[ofpi_size_class_compute(length)]++;
-    counts->bytes[row] += length;
+    if (__builtin_expect(message->extras || !message->peer, 0)) {
+        ofpi_message_count_special(endpoint, message);
+        return;
+    }
+    peer = ((const struct ofpi_peer *)message->peer)->counts;
+    ofpi_sizes_find(counts, OFPI_SENT_PROTOCOLS)->counts[ofpi_size_class_compute((uint32_t)message->length)]++;
+    counts->bytes[OFPI_SENT_PROTOCOLS] += message->length;
     peer->messages_received++;
-    peer->bytes_received += length;
+    peer->bytes_received += message->length;
 }
 
 #endif

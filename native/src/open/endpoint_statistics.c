@@ -28,12 +28,12 @@ static uint64_t count_offloaded_receives(const struct ofpi_endpoint *endpoint)
     return count;
 }
 
-static uint64_t sum_row(struct ofpi_counts *counts, uint32_t row)
+static uint64_t count_row(struct ofpi_counts *counts, uint32_t row)
 {
     uint64_t sum = 0;
 
-    for (uint32_t class = 0; class < OFPI_SIZE_CLASSES; class++)
-        sum += ofpi_sizes_of(counts, row)->counts[class];
+    for (uint32_t place = 0; place < OFPI_SIZE_CLASSES; place++)
+        sum += ofpi_sizes_find(counts, row)->counts[place];
     return sum;
 }
 
@@ -42,12 +42,12 @@ static void fill_messages(struct ofp_endpoint_statistics *statistics, struct ofp
     for (uint32_t row = 0; row < OFPI_ROWS; row++) {
         bool sent = row < OFPI_SENT_PROTOCOLS;
 
-        *(sent ? &statistics->sends : &statistics->receives) += sum_row(counts, row);
+        *(sent ? &statistics->sends : &statistics->receives) += count_row(counts, row);
         *(sent ? &statistics->bytes_sent : &statistics->bytes_received) += counts->bytes[row];
     }
-    statistics->messages_mapped = sum_row(counts, OFPI_SENT_PROTOCOLS + OFP_PROTOCOL_MAPPED);
-    statistics->messages_pipelined = sum_row(counts, OFPI_SENT_PROTOCOLS + OFP_PROTOCOL_PIPELINED);
-    statistics->messages_attached = sum_row(counts, OFPI_SENT_PROTOCOLS + OFP_PROTOCOL_ATTACHED);
+    statistics->messages_mapped = count_row(counts, OFPI_SENT_PROTOCOLS + OFP_PROTOCOL_MAPPED);
+    statistics->messages_pipelined = count_row(counts, OFPI_SENT_PROTOCOLS + OFP_PROTOCOL_PIPELINED);
+    statistics->messages_attached = count_row(counts, OFPI_SENT_PROTOCOLS + OFP_PROTOCOL_ATTACHED);
 }
 
 static void fill_levels(struct ofp_endpoint_statistics *statistics, const struct ofpi_levels *levels)
@@ -86,7 +86,7 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     counts = endpoint->counts;
     ofpi_levels_write(endpoint);
     if (endpoint->info.offloads_matching)
-        ofpi_entry_of(endpoint->counts)->levels.posted_receives += count_offloaded_receives(endpoint);
+        ofpi_page_entry_find(endpoint->counts)->levels.posted_receives += count_offloaded_receives(endpoint);
     *statistics = (struct ofp_endpoint_statistics){
         .reads = counts->reads,
         .writes = counts->writes,
@@ -99,7 +99,7 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
         .packed = counts->packed,
     };
     fill_messages(statistics, endpoint->counts);
-    fill_levels(statistics, &ofpi_entry_of(endpoint->counts)->levels);
+    fill_levels(statistics, &ofpi_page_entry_find(endpoint->counts)->levels);
     fill_domain(statistics, endpoint->domain);
     ofpi_domain_leave(endpoint->domain);
     return 0;

@@ -294,7 +294,7 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
     flags = op->flags;
     if (completion.flags & OFP_COMPLETED_RECV && !end.error && !(flags & (OFP_PEEK | OFP_DISCARD)) &&
         !(completion.flags & OFP_COMPLETED_CLAIM))
-        ofpi_message_count_received(endpoint, message, message->length);
+        ofpi_message_count_received(endpoint, message);
     if (__builtin_expect(flags & OFPI_PACKED, 0))
         ofpi_packed_scatter(&base->transfer, end.error);
     /* Free the receive first: an owner that has abandoned it returns the message, which must not match this receive. */

@@ -6,7 +6,7 @@
 #include "ofipy/provider.h"
 
 /* Name of the provider whose transport carries the peer's messages. */
-static const char *name_way(const struct ofp_peer *peer)
+static const char *find_way(const struct ofp_peer *peer)
 {
     const struct ofp_peer *lane = peer->endpoint->ops->peer_lane ? peer->endpoint->ops->peer_lane(peer) : peer;
 
@@ -20,12 +20,12 @@ void ofpi_peer_entry_open(struct ofpi_peer *peer)
     char address[OFP_TEXT_MAX] = "";
 
     if (peer->counts != &endpoint->counts->others) {
-        ofpi_peer_counts_set_way(endpoint->counts, peer->counts, name_way(&peer->base));
+        ofpi_peer_counts_set_way(endpoint->counts, peer->counts, find_way(&peer->base));
         return;
     }
     provider->address_format(peer->base.endpoint->info, peer->base.address, peer->base.address_length, address,
                              sizeof(address));
-    peer->counts = ofpi_peer_counts_open(endpoint->counts, name_way(&peer->base), address);
+    peer->counts = ofpi_peer_counts_open(endpoint->counts, find_way(&peer->base), address);
 }
 
 void ofpi_peer_entry_close(struct ofpi_peer *peer)

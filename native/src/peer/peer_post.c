@@ -120,8 +120,8 @@ static __attribute__((noinline)) int post_layout(struct ofpi_peer *peer, const s
     if (endpoint->base.ops->moves_layouts)
         result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
     if (result > 0) {
-        ofpi_transfer_finish(endpoint, peer, transfer,
-                             result == OFP_POST_BOUNCED ? OFP_PROTOCOL_BOUNCE : OFP_PROTOCOL_EAGER);
+        ofpi_transfer_report_done(endpoint, peer, transfer,
+                                  result == OFP_POST_BOUNCED ? OFP_PROTOCOL_BOUNCE : OFP_PROTOCOL_EAGER);
         return 0;
     }
     return result == -EAGAIN || result == -E2BIG ? defer_transfer(peer, transfer) : result;
@@ -145,8 +145,8 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
         return post_layout(peer, transfer);
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
     if (result > 0) {
-        ofpi_transfer_finish(endpoint, peer, transfer,
-                             result == OFP_POST_BOUNCED ? OFP_PROTOCOL_BOUNCE : OFP_PROTOCOL_EAGER);
+        ofpi_transfer_report_done(endpoint, peer, transfer,
+                                  result == OFP_POST_BOUNCED ? OFP_PROTOCOL_BOUNCE : OFP_PROTOCOL_EAGER);
         return 0;
     }
     /* The caller never gets the transport's -EAGAIN: only tx_size limits the operations in flight. */

@@ -296,12 +296,12 @@ void ofpi_pending_free(struct ofpi_pending *pending)
 
 /* Receives are counted where they complete. `peer` may be NULL for them. */
 static inline void count_operation(struct ofpi_endpoint *endpoint, const struct ofpi_peer *peer,
-                                   const struct ofp_transfer *transfer, enum ofp_protocol protocol)
+                                   const struct ofp_transfer *transfer, enum ofp_protocol protocol, uint32_t class)
 {
     uint32_t completed = ofpi_row_of_operation(transfer->op)->completed;
 
     if (completed & OFP_COMPLETED_SEND)
-        ofpi_message_count_sent(endpoint, peer->counts, protocol, transfer->length);
+        ofpi_message_count_sent(endpoint, peer->counts, protocol, class, transfer->length);
     else if (completed & OFP_COMPLETED_ATOMIC)
         endpoint->counts->atomics++;
     else if (completed & OFP_COMPLETED_READ)
@@ -344,8 +344,8 @@ static void report_transfer(struct ofpi_endpoint *endpoint, const struct ofp_tra
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
 
-void ofpi_transfer_finish(struct ofpi_endpoint *endpoint, const struct ofpi_peer *peer,
-                          const struct ofp_transfer *transfer, enum ofp_protocol protocol)
+void ofpi_transfer_report_done(struct ofpi_endpoint *endpoint, const struct ofpi_peer *peer,
+                               const struct ofp_transfer *transfer, enum ofp_protocol protocol)
 {
     const struct ofp_operation *op = transfer->op;
     const struct ofp_operation_row *row = ofpi_row_of_operation(op);
@@ -357,7 +357,8 @@ void ofpi_transfer_finish(struct ofpi_endpoint *endpoint, const struct ofpi_peer
         .source = op->peer,
     };
 
-    count_operation(endpoint, peer, transfer, protocol);
+    /* No transport takes 4 GiB within a post. */
+    count_operation(endpoint, peer, transfer, protocol, ofpi_size_class_compute((uint32_t)transfer->length));
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
 
@@ -433,7 +434,8 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
     } else {
         count_operation(pending->endpoint, pending->peer, &base->transfer,
                         base->protocol < OFPI_SENT_PROTOCOLS ? (enum ofp_protocol)base->protocol
-                                                             : OFP_PROTOCOL_ANNOUNCED);
+                                                             : OFP_PROTOCOL_ANNOUNCED,
+                        ofpi_size_class_compute_any(base->transfer.length));
     }
     ofpi_transfer_end(pending->endpoint, &base->transfer, error, provider_error);
     ofpi_pending_free(pending);

@@ -14,7 +14,7 @@
 /* Between two writes of many endpoints: 100 ms at 2 GHz. */
 #define MANY_TICKS 200000000
 
-static uint64_t divide(uint64_t total, uint64_t *divided)
+static uint64_t compute_share(uint64_t total, uint64_t *divided)
 {
     uint64_t share = total - *divided;
 
@@ -25,7 +25,7 @@ static uint64_t divide(uint64_t total, uint64_t *divided)
 void ofpi_levels_write(struct ofpi_endpoint *endpoint)
 {
     struct ofpi_domain *domain = endpoint->domain;
-    struct ofpi_levels *levels = &ofpi_entry_of(endpoint->counts)->levels, *divided = &domain->divided;
+    struct ofpi_levels *levels = &ofpi_page_entry_find(endpoint->counts)->levels, *divided = &domain->divided;
     struct ofpi_receive_context_statistics receive = {0};
 
     if (endpoint->receive_context)
@@ -37,12 +37,12 @@ void ofpi_levels_write(struct ofpi_endpoint *endpoint)
     levels->linear_searches = receive.linear_searches;
     levels->backlog = endpoint->backlog_count;
     levels->pending = endpoint->in_flight;
-    levels->sleeps += divide(domain->sleeps, &divided->sleeps);
-    levels->wakeups += divide(domain->wakeups, &divided->wakeups);
-    levels->progress_calls += divide(ofp_load_relaxed(&domain->progress_count), &divided->progress_calls);
-    levels->registrations += divide(domain->base.registrations, &divided->registrations);
-    levels->registrations_reused += divide(domain->base.registrations_reused, &divided->registrations_reused);
-    levels->registrations_dropped += divide(domain->base.registrations_dropped, &divided->registrations_dropped);
+    levels->sleeps += compute_share(domain->sleeps, &divided->sleeps);
+    levels->wakeups += compute_share(domain->wakeups, &divided->wakeups);
+    levels->progress_calls += compute_share(ofp_load_relaxed(&domain->progress_count), &divided->progress_calls);
+    levels->registrations += compute_share(domain->base.registrations, &divided->registrations);
+    levels->registrations_reused += compute_share(domain->base.registrations_reused, &divided->registrations_reused);
+    levels->registrations_dropped += compute_share(domain->base.registrations_dropped, &divided->registrations_dropped);
 }
 
 void ofpi_domain_levels_write(struct ofpi_domain *domain)
