@@ -27,8 +27,9 @@ struct ofpi_receive_context_attr {
     uint64_t unexpected_limit;   /* bytes that unexpected messages use, payload and overhead */
     uint64_t announcement_limit; /* number of announced messages */
     uint64_t min_multi_recv;     /* a multi-receive buffer with less space than this is released, bytes */
-    /* Delivers completions: ofpi_endpoint_complete. It must not call back into the context. */
-    void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
+    /* Delivers completions: ofpi_message_complete. It must not call back into the context. */
+    void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, const struct ofp_message *message,
+                     struct ofp_completion *completion);
     struct ofpi_reserve *entries; /* entries reserved for future completions; outlives the context */
     struct ofpi_domain *domain;
     int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer); /* of the domain: ofpi_timer_start */

@@ -9,7 +9,6 @@
 #include "match/receive_many.h"
 #include "match/receiver.h"
 #include "match/unexpected.h"
-#include "object/count.h"
 
 void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
                          uint64_t op_flags, const struct ofp_message *message, struct ofpi_receive_result result)
@@ -32,11 +31,7 @@ void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_
         .provider_error = result.provider_error,
     };
 
-    if (__builtin_expect(message->channel != OFP_CHANNEL_INTERNAL && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
-                             !result.error && !(result.flags & OFP_COMPLETED_CLAIM),
-                         1))
-        ofpi_message_count_received((struct ofpi_endpoint *)endpoint, message);
-    context->complete(endpoint, op_flags & ~(OFPI_SEGMENTED | OFPI_LAID_OUT), &completion);
+    context->complete(endpoint, op_flags & ~(OFPI_SEGMENTED | OFPI_LAID_OUT), message, &completion);
 }
 
 /*

@@ -94,7 +94,7 @@ int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpect
         .unexpected_limit = unexpected_limit ? unexpected_limit : ofpi_param_get_size("UNEXPECTED_SIZE"),
         .announcement_limit = ofpi_param_get_size("ANNOUNCEMENTS"),
         .min_multi_recv = min_multi_recv ? min_multi_recv : OFP_MIN_MULTI_RECV,
-        .complete = ofpi_endpoint_complete,
+        .complete = ofpi_message_complete,
         .entries = &endpoint->domain->entries,
         .domain = endpoint->domain,
         .start_timer = ofpi_timer_start,

@@ -11,7 +11,6 @@
 #include "match/receive_post.h"
 #include "match/selector.h"
 #include "match/unexpected.h"
-#include "object/count.h"
 #include "object/operation.h"
 #include "object/peer.h"
 #include "peer/bounce.h"
@@ -292,15 +291,12 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
     if (op->flags & OFP_MULTI_RECV && !end.more)
         completion.flags |= OFP_COMPLETED_MULTI_RECV;
     flags = op->flags;
-    if (completion.flags & OFP_COMPLETED_RECV && !end.error && !(flags & (OFP_PEEK | OFP_DISCARD)) &&
-        !(completion.flags & OFP_COMPLETED_CLAIM))
-        ofpi_message_count_received(endpoint, message);
     if (__builtin_expect(flags & OFPI_PACKED, 0))
         ofpi_packed_scatter(&base->transfer, end.error);
     /* Free the receive first: an owner that has abandoned it returns the message, which must not match this receive. */
     if (!end.more)
         ofpi_pending_free(pending);
-    ofpi_endpoint_complete(&endpoint->base, flags, &completion);
+    ofpi_message_complete(&endpoint->base, flags, message, &completion);
     /* The recalled receive matched another message. Match the returned message with the next receive. */
     if (__builtin_expect(recalled, 0))
         ofpi_offloaded_match_again(endpoint);
