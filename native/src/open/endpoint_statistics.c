@@ -85,8 +85,6 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     endpoint = endpoint->behind;
     counts = endpoint->counts;
     ofpi_levels_write(endpoint);
-    if (endpoint->info.offloads_matching)
-        ofpi_page_entry_find(endpoint->counts)->levels.posted_receives += count_offloaded_receives(endpoint);
     *statistics = (struct ofp_endpoint_statistics){
         .reads = counts->reads,
         .writes = counts->writes,
@@ -100,6 +98,8 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     };
     fill_messages(statistics, endpoint->counts);
     fill_levels(statistics, &ofpi_page_entry_find(endpoint->counts)->levels);
+    if (endpoint->info.offloads_matching)
+        statistics->posted_receives += count_offloaded_receives(endpoint);
     fill_domain(statistics, endpoint->domain);
     ofpi_domain_leave(endpoint->domain);
     return 0;
