@@ -246,6 +246,13 @@ const struct link_lane *link_lane_choose(const struct ofp_peer *outer)
     return NULL;
 }
 
+const struct ofp_peer *link_lane_choose_peer(const struct ofp_peer *outer)
+{
+    const struct link_lane *lane = link_lane_choose(outer);
+
+    return lane ? &lane->base : NULL;
+}
+
 void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, uint16_t *cipher)
 {
     const struct link_lane *chosen = link_peer_of(outer)->chosen;

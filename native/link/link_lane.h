@@ -26,6 +26,8 @@ void link_lanes_clear_attempts(struct link_peer *peer);
 void link_lanes_disconnect(struct ofp_peer *outer);
 /* The chosen lane, or the lane that would be tried first; NULL if the address has none. */
 const struct link_lane *link_lane_choose(const struct ofp_peer *outer);
+/* The peer of that lane, for the table of endpoints. */
+const struct ofp_peer *link_lane_choose_peer(const struct ofp_peer *outer);
 
 /* Combine the lanes over which messages travel in either direction. The outer peer is UP. */
 void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, uint16_t *cipher);

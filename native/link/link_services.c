@@ -84,7 +84,8 @@ static inline void fill_outer_message(struct ofp_message *seen, const struct ofp
     seen->source = outer->index;
     seen->channel = message->channel;
     seen->has_data = message->has_data;
-    seen->extras = 0;
+    seen->extras = message->extras;
+    seen->protocol = message->protocol;
     seen->tag = message->tag;
     seen->data = message->data;
     seen->length = message->length;
@@ -103,7 +104,7 @@ static int lane_message_arrived(struct ofp_endpoint *inner, const struct ofp_mes
 static void set_message_lane(struct ofp_message *seen, struct ofp_endpoint *inner, const struct ofp_message *message)
 {
     __builtin_memcpy(seen->provider_data, message->provider_data, sizeof(seen->provider_data));
-    seen->extras = OFP_EXTRA_WAY;
+    seen->extras |= OFP_EXTRA_WAY;
     seen->spare[OFP_SPARE_WAY] = link_inner_of(inner)->number;
 }
 

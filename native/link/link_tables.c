@@ -9,6 +9,7 @@
 #include "link/link_device.h"
 #include "operation/atomic_query.h"
 #include "link/link_endpoint.h"
+#include "link/link_lane.h"
 #include "link/link_objects.h"
 #include "link/link_peer.h"
 #include "link/link_progress.h"
@@ -47,6 +48,7 @@ static const struct ofp_endpoint_ops common_ops = {
     .needs_flush = link_peer_needs_flush,
     .moves_layouts = true,
     .marks_packets = true,
+    .peer_lane = link_lane_choose_peer,
 };
 
 static const struct ofp_endpoint_ops *find_endpoint_ops(const struct ofp_info *info)

@@ -51,11 +51,12 @@ struct match_loop {
     uint64_t completions;
 };
 
-static void count_completion(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion)
+static void count_completion(struct ofp_endpoint *endpoint, uint64_t op_flags, const struct ofp_message *message,
+                             struct ofp_completion *completion)
 {
     struct match_loop *loop = endpoint->private;
 
-    (void)op_flags;
+    (void)op_flags, (void)message;
     if (!completion->error && completion->tag == loop->tag && completion->length == MESSAGE_BYTES)
         loop->completions++;
 }

@@ -46,10 +46,11 @@ struct receive_fixture {
 };
 
 static inline void record_completion(struct ofp_endpoint *endpoint, uint64_t op_flags,
-                                     struct ofp_completion *completion)
+                                     const struct ofp_message *message, struct ofp_completion *completion)
 {
     struct receive_fixture *fixture = endpoint->private;
 
+    (void)message;
     assert_true(fixture->completion_count < RECORDS);
     fixture->completions[fixture->completion_count++] = (struct recorded){*completion, endpoint, op_flags};
 }

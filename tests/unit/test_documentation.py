@@ -179,7 +179,7 @@ def test_guide_to_limits_shows_commands_that_run() -> None:
 
 def test_debugging_guide(tmp_path: Path) -> None:
     found = programs("docs/how-to/debug.md")
-    assert len(found) == 4
+    assert len(found) == 5
     for program, output in found:
         said = run_program(program, tmp_path, {})
         # What this host is called.

@@ -223,10 +223,24 @@ struct ofp_pending {
     uint64_t provider_data[4];    /* the provider's, zeroed at first */
     struct ofp_transfer transfer; /* with memory of its own: `op` points to `operation`, `iov` to a copy */
     struct ofp_operation operation;
+    uint32_t protocol; /* enum ofp_protocol of a send; EAGER at first */
 };
 
-/* Bits of a message's `extras`: which spare words are valid. */
+/* How the payload of a message travels, for statistics. */
+enum ofp_protocol {
+    OFP_PROTOCOL_EAGER,     /* with the message: in the slot of a ring, in the stream, in the packet */
+    OFP_PROTOCOL_BOUNCE,    /* with the message, in a buffer of shared memory */
+    OFP_PROTOCOL_ANNOUNCED, /* after a receive has matched the message */
+    /* Received messages that were announced, where the receiver knows more: by enum ofp_moved. */
+    OFP_PROTOCOL_MAPPED,
+    OFP_PROTOCOL_PIPELINED,
+    OFP_PROTOCOL_ATTACHED,
+    OFP_PROTOCOLS
+};
+
+/* Bits of a message's `extras`: which spare words are valid, and whether `protocol` is. */
 #define OFP_EXTRA_WAY 1
+#define OFP_EXTRA_PROTOCOL 2
 /* Index of the spare word that says over which lane an announced message arrived. */
 #define OFP_SPARE_WAY 0
 
@@ -236,13 +250,20 @@ struct ofp_message {
     uint32_t source;       /* = peer->index */
     uint8_t channel;       /* enum ofp_channel */
     uint8_t has_data;      /* `data` is valid */
-    uint8_t extras;        /* OFP_EXTRA_…: which of the spare words are valid */
+    uint8_t extras;        /* OFP_EXTRA_…: which of the spare words and of the next member are valid */
+    uint8_t protocol;      /* enum ofp_protocol; without OFP_EXTRA_PROTOCOL: EAGER, and shorter than 4 GiB */
     uint64_t tag;
     uint64_t data;
     uint64_t length;           /* of the payload, bytes */
     uint64_t provider_data[6]; /* announced messages: data for `receive_start`, stored by the provider */
     uint64_t spare[2];
 };
+
+static inline void ofp_message_set_protocol(struct ofp_message *message, enum ofp_protocol protocol)
+{
+    message->protocol = (uint8_t)protocol;
+    message->extras |= OFP_EXTRA_PROTOCOL;
+}
 
 /* The bound against which message_begin counts an unexpected message. */
 enum ofp_room {

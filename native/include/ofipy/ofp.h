@@ -75,6 +75,9 @@ const char *ofp_strerror(int error);
  */
 int ofp_host_id(uint64_t *id, char *text, size_t text_size);
 
+/* Tell readers of the statistics page to which job this process belongs, and its rank there; -1: none. */
+void ofp_process_describe(const char *job, int32_t rank);
+
 /* Parameters, declared by core and providers. `set`, for the configuration file, is called before first use. */
 struct ofp_param_info {
     const char *name;

@@ -116,6 +116,7 @@ enum ofp_address_relation {
 
 /* Results of `post`. */
 #define OFP_POST_DONE 1    /* finished within the call: the buffer is reusable, the core completes the operation */
+#define OFP_POST_BOUNCED 2 /* the same, of a message whose payload travels by OFP_PROTOCOL_BOUNCE */
 #define OFP_POST_PENDING 0 /* the provider called transfer_retain and will call transfer_complete */
 
 struct ofp_endpoint_ops {
@@ -197,7 +198,7 @@ struct ofp_endpoint_ops {
 
     /*
      * Start one send-like operation to a peer in state UP. Returns
-     *   OFP_POST_DONE, OFP_POST_PENDING,
+     *   OFP_POST_DONE, OFP_POST_BOUNCED, OFP_POST_PENDING,
      *   -EAGAIN: no space now; the core stores the operation and posts it again from progress, in order for each peer,
      *   another error: the operation is refused; nothing was sent.
      *
@@ -294,6 +295,11 @@ struct ofp_endpoint_ops {
      * messages; or -EOPNOTSUPP, with the reason in the log, if this device or library cannot carry them.
      */
     int (*internal_channel_open)(struct ofp_endpoint *endpoint);
+    /*
+     * Optional, for endpoints over several lanes: the peer as the lane sees it that carries its messages, or would carry
+     * them. NULL: none does.
+     */
+    const struct ofp_peer *(*peer_lane)(const struct ofp_peer *peer);
 };
 
 /*

@@ -10,11 +10,15 @@
 struct ofp_message ofpi_rdm_message_build(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet,
                                           uint64_t length)
 {
+    bool announced = packet->kind == OFPI_RDM_ANNOUNCE;
+
     return (struct ofp_message){
         .peer = path->base.peer,
         .source = path->base.peer->index,
         .channel = packet->channel,
         .has_data = packet->flags & OFPI_RDM_HAS_DATA,
+        .extras = announced ? OFP_EXTRA_PROTOCOL : 0,
+        .protocol = announced ? OFP_PROTOCOL_ANNOUNCED : OFP_PROTOCOL_EAGER,
         .tag = packet->channel != OFP_CHANNEL_MESSAGE ? packet->tag : 0,
         .data = packet->data,
         .length = length,

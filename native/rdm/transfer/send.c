@@ -51,6 +51,7 @@ static int send_announcement(struct ofpi_rdm_path *path, const struct ofp_transf
         return -EAGAIN;
     transfer = &pending->transfer;
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_ANNOUNCED;
+    pending->protocol = OFP_PROTOCOL_ANNOUNCED;
     if (path->base.channel->ops->properties & OFPI_CHANNEL_GET) {
         struct ofpi_rdm_registration *registration = ofpi_rdm_memory_register(
             path, transfer->iov, transfer->regions, transfer->iov_count, transfer->length, OFP_ACCESS_REMOTE_READ);

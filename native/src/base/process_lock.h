@@ -23,6 +23,7 @@ enum ofpi_process_lock {
     OFPI_LOCK_HOOKS,         /* hooks.c */
     OFPI_LOCK_REQUEST_SLOTS, /* request_slots.c; also acquired while a domain's lock is held */
     OFPI_LOCK_ROSTERS,       /* roster.c; also acquired while a domain's lock is held */
+    OFPI_LOCK_PAGES,         /* page.c; also acquired while a domain's lock is held */
     OFPI_LOCK_PARAMS,        /* param.c */
     OFPI_LOCK_REASONS,       /* reason.c */
     OFPI_LOCK_LOG,           /* log.c */

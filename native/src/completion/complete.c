@@ -5,6 +5,7 @@
 #include "completion/completion_queue.h"
 #include "completion/counter.h"
 #include "completion/request_finish.h"
+#include "object/count.h"
 #include "object/domain.h"
 #include "object/operation.h"
 #include "object/owner.h"
@@ -63,10 +64,14 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
     /* Peeking at a message, and setting one aside, transfer nothing and are not counted. */
     if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
         ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);
-    if (completion->flags & OFP_COMPLETED_RECV && !completion->error && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
-        !(completion->flags & OFP_COMPLETED_CLAIM)) {
-        endpoint->statistics.receives++;
-        endpoint->statistics.bytes_received += completion->length;
-    }
     deliver_completion(endpoint, op_flags, completion);
+}
+
+void ofpi_message_complete(struct ofp_endpoint *handle, uint64_t op_flags, const struct ofp_message *message,
+                           struct ofp_completion *completion)
+{
+    if (completion->flags & OFP_COMPLETED_RECV && !completion->error && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
+        !(completion->flags & OFP_COMPLETED_CLAIM))
+        ofpi_message_count_received((struct ofpi_endpoint *)handle, message);
+    ofpi_endpoint_complete(handle, op_flags, completion);
 }

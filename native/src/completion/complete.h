@@ -12,6 +12,9 @@
  * and whether it was an inject or was copied (an entry only if it failed). Sets completion->endpoint.
  */
 void ofpi_endpoint_complete(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
+/* As ofpi_endpoint_complete, for a receive. `message`: what it has received, which is counted; NULL: none. */
+void ofpi_message_complete(struct ofp_endpoint *endpoint, uint64_t op_flags, const struct ofp_message *message,
+                           struct ofp_completion *completion);
 /* Call this from an owner's `finish`: it delivers the completion to the owner that the operation had before. */
 void ofpi_owner_deliver(const struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
                         struct ofp_completion *completion);

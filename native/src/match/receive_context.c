@@ -206,11 +206,22 @@ struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id)
     return inflight && inflight->peer == peer ? &inflight->base : NULL;
 }
 
+void ofpi_receive_set_protocol(struct ofp_receive *receive, enum ofp_protocol protocol)
+{
+    struct ofpi_inflight *inflight = (struct ofpi_inflight *)receive;
+
+    ofp_message_set_protocol(&receive->message, protocol);
+    if (inflight->unexpected)
+        inflight->unexpected->protocol = (uint8_t)protocol;
+}
+
 void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error)
 {
     struct ofpi_inflight *inflight = (struct ofpi_inflight *)receive;
     struct ofpi_receive_context *context = inflight->context;
 
+    /* The peer may be that of a lane, and the message is counted for the core's own peer. */
+    receive->message.peer = inflight->peer;
     if (__builtin_expect(inflight->unexpected != NULL, 0)) {
         ofpi_stream_complete(context, inflight, error, provider_error);
     } else if (!inflight->dropped) {

@@ -27,8 +27,9 @@ struct ofpi_receive_context_attr {
     uint64_t unexpected_limit;   /* bytes that unexpected messages use, payload and overhead */
     uint64_t announcement_limit; /* number of announced messages */
     uint64_t min_multi_recv;     /* a multi-receive buffer with less space than this is released, bytes */
-    /* Delivers completions: ofpi_endpoint_complete. It must not call back into the context. */
-    void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
+    /* Delivers completions: ofpi_message_complete. It must not call back into the context. */
+    void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, const struct ofp_message *message,
+                     struct ofp_completion *completion);
     struct ofpi_reserve *entries; /* entries reserved for future completions; outlives the context */
     struct ofpi_domain *domain;
     int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer); /* of the domain: ofpi_timer_start */
@@ -66,6 +67,8 @@ bool ofpi_receive_context_is_announce_only(const struct ofpi_receive_context *co
 void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length);
 struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id);
 void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error);
+/* How the payload has travelled, for the count of its message. */
+void ofpi_receive_set_protocol(struct ofp_receive *receive, enum ofp_protocol protocol);
 
 /*
  * The connection to the peer is lost. Receives in flight from the peer end with `error`. Its announced messages are

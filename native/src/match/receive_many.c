@@ -64,7 +64,7 @@ static void release_buffer(struct ofpi_receive_context *context, const struct of
     ofpi_region_release(many->region);
     ofpi_slab_free(&context->many, many);
     if (!reported)
-        context->complete(endpoint, receiver->op_flags, &completion);
+        context->complete(endpoint, receiver->op_flags, NULL, &completion);
 }
 
 static bool is_buffer_over(const struct ofpi_many *many) { return !many->under_way && !many->open; }

@@ -31,7 +31,7 @@ void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_
         .provider_error = result.provider_error,
     };
 
-    context->complete(endpoint, op_flags & ~(OFPI_SEGMENTED | OFPI_LAID_OUT), &completion);
+    context->complete(endpoint, op_flags & ~(OFPI_SEGMENTED | OFPI_LAID_OUT), message, &completion);
 }
 
 /*

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/slab.h"
 #include "match/match_index.h"
-#include "object/peer.h"
+#include "object/count.h"
 
 int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint64_t seed[2], uint64_t memory_limit,
                          uint64_t announcement_limit)
@@ -113,6 +113,7 @@ static struct ofpi_unexpected *create_unexpected(struct ofpi_unexpected_messages
     stored->source = message->source;
     stored->channel = message->channel;
     stored->has_data = message->has_data;
+    stored->protocol = ofpi_protocol_of_message(message);
     stored->announced = announced;
     stored->tag = message->tag;
     stored->data = message->data;
@@ -270,6 +271,8 @@ struct ofp_message ofpi_message_of_unexpected(const struct ofpi_unexpected *mess
         .source = message->source,
         .channel = message->channel,
         .has_data = message->has_data,
+        .protocol = message->protocol,
+        .extras = OFP_EXTRA_PROTOCOL,
         .tag = message->tag,
         .data = message->data,
         .length = message->length,
@@ -278,7 +281,7 @@ struct ofp_message ofpi_message_of_unexpected(const struct ofpi_unexpected *mess
     if (message->announced) {
         memcpy(result.provider_data, message->payload.provider_data, sizeof(result.provider_data));
         result.spare[OFP_SPARE_WAY] = message->lane;
-        result.extras = OFP_EXTRA_WAY;
+        result.extras |= OFP_EXTRA_WAY;
     }
     return result;
 }

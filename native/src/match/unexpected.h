@@ -38,6 +38,7 @@ struct ofpi_unexpected {
     bool has_data : 1, announced : 1, set_aside : 1;
     bool borrowed : 1;             /* payload.borrowed_from owns the memory */
     bool bound : 1;                /* set aside for a receive with OFP_BOUND */
+    uint8_t protocol;              /* of the message */
     struct ofpi_match_node second; /* in the index of class 1 */
     struct ofpi_extra_node *extra; /* extra_count nodes, also while set aside */
     struct ofp_list order;         /* in ofpi_unexpected_messages.order or .set_aside */

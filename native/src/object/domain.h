@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/lock.h"
+#include "base/page.h"
 #include "base/pool.h"
 #include "base/reactor.h"
 #include "base/reserve.h"
@@ -132,6 +133,10 @@ struct ofpi_domain {
     int notify_fd;               /* eventfd in the reactor: wakes the leader */
     struct ofp_watch notify_watch;
     uint64_t sleeps, wakeups;
+
+    /* levels.c */
+    uint64_t levels_ticks;      /* when levels of its endpoints were last written */
+    struct ofpi_levels divided; /* how much of what the domain counts its endpoints' levels have; other members are 0 */
 
     /* helper.c */
     enum ofpi_helper_state helper_state;

@@ -70,8 +70,8 @@ struct ofpi_endpoint {
     struct ofp_eq *eq;                  /* may be NULL */
     struct ofpi_connection *connection; /* type MSG, owned; NULL otherwise */
     struct ofpi_follower *follower;     /* owned; NULL: the endpoint follows no roster */
-    struct ofp_endpoint_statistics statistics;
-    struct ofpi_unsent unsent; /* freed with the endpoint, because it is read after retiring */
+    struct ofpi_counts *counts;         /* in the statistics page; owned; NULL: an alias */
+    struct ofpi_unsent unsent;          /* freed with the endpoint, because it is read after retiring */
 };
 
 /* As ofpi_domain_enter; -ECANCELED also when the endpoint is closing. */

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "atomic/atomic.h"
+#include "base/page.h"
 
 uint64_t ofpi_fork_generation;
 
@@ -15,6 +16,7 @@ static void process_forked(void)
 {
     ofpi_fork_generation++;
     ofpi_atomic_forked();
+    ofpi_pages_forked();
 }
 
 static void register_fork_handler(void) { pthread_atfork(NULL, NULL, process_forked); }

@@ -23,6 +23,7 @@ struct ofpi_member {
 };
 
 struct ofpi_flush_part;
+struct ofpi_peer_counts;
 
 struct ofpi_peer {
     struct ofp_peer base;     /* first: the provider's view */
@@ -36,13 +37,14 @@ struct ofpi_peer {
     uint32_t sending;          /* number of `pendings` that are not receives */
     int incompatible;          /* with `gone`: provider_error of why no version is common; else 0 */
     uint32_t number;           /* of its incarnation, the present or the last one; 0: it was never up */
-    bool fenced; /* the head of the backlog is fenced: it waits until `sending` is 0; `node` is in no list then */
-    bool named;  /* a receive that names it was posted, and may still be posted */
+    bool fenced;   /* the head of the backlog is fenced: it waits until `sending` is 0; `node` is in no list then */
+    uint8_t pause; /* while the peer is absent: length of the next pause, ms */
     /*
      * Its process is known dead or replaced, or speaks no version of ours; cleared when it connects, or when its address
      * is inserted again.
      */
     bool gone;
+    bool named : 1;   /* a receive that names it was posted, and may still be posted */
     bool bound : 1;   /* a receive that is bound to its incarnation was posted, and may still be posted */
     bool removed : 1; /* its address was removed from the vector */
     bool unsent : 1;  /* endpoint->unsent contains it */
@@ -55,10 +57,10 @@ struct ofpi_peer {
     /* State while the peer is absent: attempts to connect. */
     /* Runs until the next attempt (UNUSED), or until a peer that only connects counts as gone (LOST). */
     struct ofp_timer again;
-    uint64_t pause;                  /* length of the next pause, ns */
     uint64_t asked_since;            /* time of the first failed attempt; 0: none since it was up or lost */
     uint64_t ask_until;              /* when the attempts end; 0: not known yet */
     struct ofp_list awaiting;        /* waiting requests of ofp_reach_request, by their node */
+    struct ofpi_peer_counts *counts; /* its own, or those of the endpoint's other peers; base/page.h */
     struct ofpi_flush_part *flushes; /* parts of flushes that wait for this peer, in their order; NULL: none */
 };
 

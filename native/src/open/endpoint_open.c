@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Open and close endpoints, and query their addresses and statistics. */
+/* Open and close endpoints, and query their addresses. */
 #include "open/endpoint_open.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/page.h"
 #include "base/param.h"
 #include "base/service.h"
 #include "collective/group_close.h"
@@ -34,6 +35,7 @@
 #include "peer/peer_state.h"
 #include "peer/roster.h"
 #include "peer/unsent.h"
+#include "progress/levels.h"
 #include "progress/progress.h"
 #include "progress/wait.h"
 #include "provider/provider_tables.h"
@@ -61,6 +63,7 @@ static struct ofpi_endpoint *create_endpoint(struct ofpi_domain *domain, const s
     endpoint->base.info = &endpoint->info;
     endpoint->domain = domain;
     endpoint->behind = endpoint;
+    endpoint->counts = ofpi_counts_open(&endpoint->info);
     endpoint->tx_cq = attr->tx_cq;
     endpoint->rx_cq = attr->rx_cq;
     endpoint->av = attr->av;
@@ -74,7 +77,8 @@ static struct ofpi_endpoint *create_endpoint(struct ofpi_domain *domain, const s
     endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
     endpoint->base.bounce_size = ofpi_param_get_size("BOUNCE_SIZE");
     endpoint->base.traffic_class = attr->traffic_class;
-    if (getrandom(endpoint->base.identity, OFP_IDENTITY_SIZE, 0) != OFP_IDENTITY_SIZE) {
+    if (!endpoint->counts || getrandom(endpoint->base.identity, OFP_IDENTITY_SIZE, 0) != OFP_IDENTITY_SIZE) {
+        ofpi_counts_close(endpoint->counts);
         free(endpoint);
         return NULL;
     }
@@ -90,7 +94,7 @@ int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpect
         .unexpected_limit = unexpected_limit ? unexpected_limit : ofpi_param_get_size("UNEXPECTED_SIZE"),
         .announcement_limit = ofpi_param_get_size("ANNOUNCEMENTS"),
         .min_multi_recv = min_multi_recv ? min_multi_recv : OFP_MIN_MULTI_RECV,
-        .complete = ofpi_endpoint_complete,
+        .complete = ofpi_message_complete,
         .entries = &endpoint->domain->entries,
         .domain = endpoint->domain,
         .start_timer = ofpi_timer_start,
@@ -130,6 +134,7 @@ static void release_endpoint(struct ofpi_endpoint *endpoint)
     endpoint->receive_context = NULL;
     ofpi_follower_free(endpoint);
     ofpi_peers_free(endpoint);
+    ofpi_counts_close(endpoint->counts);
     ofpi_hooks_close(endpoint);
     ofpi_bounce_close(endpoint);
     ofpi_connection_free(endpoint);
@@ -216,6 +221,16 @@ static int open_endpoint_parts(struct ofpi_endpoint *endpoint, const struct ofp_
     return error;
 }
 
+static void publish_name(struct ofpi_endpoint *endpoint)
+{
+    char address[OFP_ADDRESS_MAX], name[OFP_TEXT_MAX] = "";
+    size_t length = sizeof(address);
+
+    if (endpoint->base.ops->name(&endpoint->base, address, &length) == 0)
+        endpoint->domain->base.provider->address_format(&endpoint->info, address, length, name, sizeof(name));
+    ofpi_counts_set_name(endpoint->counts, name);
+}
+
 /* Add an open endpoint to its domain, and count it as a user of its queues. Cannot fail. */
 static void add_endpoint(struct ofpi_domain *domain, struct ofpi_endpoint *endpoint,
                          const struct ofp_endpoint_attr *attr)
@@ -264,6 +279,7 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         return error;
     }
     add_endpoint(domain, endpoint, attr);
+    publish_name(endpoint);
     ofpi_domain_leave(domain);
     *result = &endpoint->base;
     return 0;
@@ -318,6 +334,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
     drain_transport(endpoint, deadline);
     endpoint->base.ops->close(handle, deadline);
+    ofpi_levels_write(endpoint);
     ofp_list_remove(&endpoint->node);
     if (ofp_list_linked(&endpoint->flush_node))
         ofp_list_remove(&endpoint->flush_node);
@@ -391,57 +408,3 @@ void ofp_endpoint_identity(struct ofp_endpoint *handle, uint8_t *identity)
 }
 
 uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint) { return endpoint->id; }
-
-static uint64_t count_receives(const struct ofp_list *pendings)
-{
-    uint64_t count = 0;
-
-    for (const struct ofp_list *node = pendings->next; node != pendings; node = node->next)
-        count += ofpi_operation_is_receive(&OFP_CONTAINER_OF(node, const struct ofp_pending, node)->operation);
-    return count;
-}
-
-/* Count the receives that are posted to the transport. */
-static uint64_t count_offloaded_receives(const struct ofpi_endpoint *endpoint)
-{
-    uint64_t count = count_receives(&endpoint->sourceless);
-
-    for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
-        if (endpoint->peers[i])
-            count += count_receives(&endpoint->peers[i]->pendings);
-    return count;
-}
-
-int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_statistics *statistics)
-{
-    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    struct ofpi_domain *domain = endpoint->domain;
-    struct ofpi_receive_context_statistics receive = {0};
-    int result = ofpi_endpoint_enter(endpoint);
-
-    if (result)
-        return result;
-    endpoint = endpoint->behind;
-    if (endpoint->receive_context)
-        ofpi_receive_context_statistics(endpoint->receive_context, &receive);
-    if (endpoint->info.offloads_matching)
-        receive.posted_receives += count_offloaded_receives(endpoint);
-    *statistics = endpoint->statistics;
-    statistics->posted_receives = receive.posted_receives;
-    statistics->unexpected_messages = receive.unexpected_messages;
-    statistics->unexpected_bytes = receive.unexpected_bytes;
-    statistics->announced_messages = receive.announced_messages;
-    statistics->linear_searches = receive.linear_searches;
-    statistics->backlog = endpoint->backlog_count;
-    statistics->pending = endpoint->in_flight;
-    statistics->sleeps = domain->sleeps;
-    statistics->wakeups = domain->wakeups;
-    statistics->progress_calls = ofp_load_relaxed(&domain->progress_count);
-    statistics->registrations = domain->base.registrations;
-    statistics->registrations_reused = domain->base.registrations_reused;
-    statistics->registrations_dropped = domain->base.registrations_dropped;
-    statistics->packet_buffers = domain->base.packet_buffers;
-    statistics->packet_buffers_reclaimed = domain->base.packet_buffers_reclaimed;
-    ofpi_domain_leave(domain);
-    return 0;
-}

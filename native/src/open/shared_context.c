@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/page.h"
 #include "completion/completion_queue.h"
 #include "hook/hooked.h"
 #include "match/receive_context.h"
@@ -41,11 +42,16 @@ static struct ofpi_endpoint *create_shared_context(struct ofpi_domain *domain,
     context->base.info = &context->info;
     context->domain = domain;
     context->behind = context;
+    context->counts = ofpi_counts_open(&context->info);
     context->rx_cq = attr->cq;
     context->av = attr->av;
     ofp_list_init(&context->backlogged);
     ofp_list_init(&context->removed);
     ofp_list_init(&context->sourceless);
+    if (!context->counts) {
+        free(context);
+        return NULL;
+    }
     return context;
 }
 
@@ -54,6 +60,7 @@ static void release_shared_context(struct ofpi_endpoint *context)
     if (context->receive_context)
         ofpi_receive_context_close(context->receive_context);
     context->receive_context = NULL;
+    ofpi_counts_close(context->counts);
     ofpi_hooks_close(context);
 }
 

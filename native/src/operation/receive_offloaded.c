@@ -296,7 +296,7 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
     /* Free the receive first: an owner that has abandoned it returns the message, which must not match this receive. */
     if (!end.more)
         ofpi_pending_free(pending);
-    ofpi_endpoint_complete(&endpoint->base, flags, &completion);
+    ofpi_message_complete(&endpoint->base, flags, message, &completion);
     /* The recalled receive matched another message. Match the returned message with the next receive. */
     if (__builtin_expect(recalled, 0))
         ofpi_offloaded_match_again(endpoint);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/page.h"
 #include "object/operation.h"
 #include "ofipy/iov.h"
 
@@ -39,7 +40,7 @@ int ofpi_packed_receive_post(struct ofpi_endpoint *endpoint, struct ofp_peer *pe
     if (result < 0)
         free(buffer.iov_base);
     else
-        endpoint->statistics.packed++;
+        endpoint->counts->packed++;
     return result;
 }
 

@@ -26,8 +26,9 @@
 #include "progress/progress.h"
 
 #define SECOND 1000000000ull
-#define PAUSE_FIRST 1000000ull
-#define PAUSE_LONGEST (100 * PAUSE_FIRST)
+#define MS 1000000ull
+#define PAUSE_FIRST 1 /* ms */
+#define PAUSE_LONGEST 100
 /* Programs that start together may wait this long for each other before a warning is logged. */
 #define SILENCE SECOND
 
@@ -100,8 +101,8 @@ static void warn_of_absent_peer(struct ofpi_peer *peer, uint64_t now, const char
 static void schedule_next_attempt(struct ofpi_peer *peer, uint64_t now)
 {
     peer->again.expired = pause_expired;
-    peer->again.deadline = now + peer->pause < peer->ask_until ? now + peer->pause : peer->ask_until;
-    peer->pause = 2 * peer->pause < PAUSE_LONGEST ? 2 * peer->pause : PAUSE_LONGEST;
+    peer->again.deadline = now + peer->pause * MS < peer->ask_until ? now + peer->pause * MS : peer->ask_until;
+    peer->pause = (uint8_t)(2 * peer->pause < PAUSE_LONGEST ? 2 * peer->pause : PAUSE_LONGEST);
     if (ofpi_timer_start(ofpi_endpoint_of_peer(&peer->base)->domain, &peer->again) != 0)
         ofpi_peer_lost(&peer->base, ENOMEM, false, NULL);
     else

@@ -9,9 +9,11 @@
 #include "base/address_vector.h"
 #include "base/check.h"
 #include "base/ids.h"
+#include "base/page.h"
 #include "object/peer.h"
 #include "object/vector.h"
 #include "peer/backlog.h"
+#include "peer/peer_entry.h"
 #include "peer/peer_state.h"
 
 static size_t compute_private_size(const struct ofp_endpoint *endpoint)
@@ -41,6 +43,7 @@ static struct ofpi_peer *create_peer(struct ofpi_endpoint *endpoint, uint32_t in
     ofp_list_init(&peer->receives);
     ofp_list_init(&peer->awaiting);
     peer->delay.expired = ofpi_backlog_delay_expired;
+    peer->counts = &endpoint->counts->others;
     peer->base.endpoint = &endpoint->base;
     peer->base.index = index;
     peer->base.private = tail;
@@ -67,6 +70,7 @@ static void free_peer(struct ofpi_peer *peer)
     if (peer && peer->base.endpoint->ops->peer_close)
         peer->base.endpoint->ops->peer_close(&peer->base);
     if (peer) {
+        ofpi_peer_entry_close(peer);
         free(peer->member);
         free_peer_address(peer);
     }

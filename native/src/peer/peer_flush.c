@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/page.h"
 #include "completion/request_finish.h"
 #include "object/domain.h"
 #include "object/operation.h"
@@ -38,9 +39,9 @@ static void finish_flush_request(struct ofpi_flush *flush, const struct ofp_comp
     flush->request = NULL;
     request->flushes = false;
     if (completion->error)
-        flush->endpoint->statistics.errors++;
+        flush->endpoint->counts->errors++;
     else
-        flush->endpoint->statistics.flushes++;
+        flush->endpoint->counts->flushes++;
     ofpi_request_finish(request, completion);
     if (domain->leader || domain->followers)
         ofpi_domain_wake(domain);

@@ -62,8 +62,10 @@ static bool flush_backlog_head(struct ofpi_peer *peer)
     if (result == -EAGAIN)
         return false;
     /* OFP_POST_PENDING: the provider called transfer_retain, which moved the operation to the peer's pendings. */
+    if (result == OFP_POST_BOUNCED)
+        head->protocol = OFP_PROTOCOL_BOUNCE;
     if (result != OFP_POST_PENDING)
-        ofpi_transfer_complete(head, result == OFP_POST_DONE ? 0 : -result, 0);
+        ofpi_transfer_complete(head, result > 0 ? 0 : -result, 0);
     return true;
 }
 
@@ -117,8 +119,9 @@ static __attribute__((noinline)) int post_layout(struct ofpi_peer *peer, const s
 
     if (endpoint->base.ops->moves_layouts)
         result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
-    if (result == OFP_POST_DONE) {
-        ofpi_transfer_report(endpoint, transfer, 0, 0);
+    if (result > 0) {
+        ofpi_transfer_report_done(endpoint, peer, transfer,
+                                  result == OFP_POST_BOUNCED ? OFP_PROTOCOL_BOUNCE : OFP_PROTOCOL_EAGER);
         return 0;
     }
     return result == -EAGAIN || result == -E2BIG ? defer_transfer(peer, transfer) : result;
@@ -141,8 +144,9 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
     if (__builtin_expect(transfer->iov_count == OFP_LAYOUT, 0))
         return post_layout(peer, transfer);
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
-    if (result == OFP_POST_DONE) {
-        ofpi_transfer_report(endpoint, transfer, 0, 0);
+    if (result > 0) {
+        ofpi_transfer_report_done(endpoint, peer, transfer,
+                                  result == OFP_POST_BOUNCED ? OFP_PROTOCOL_BOUNCE : OFP_PROTOCOL_EAGER);
         return 0;
     }
     /* The caller never gets the transport's -EAGAIN: only tx_size limits the operations in flight. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/page.h"
 #include "base/reason.h"
 #include "base/timer.h"
 #include "completion/event_queue.h"
@@ -23,6 +24,7 @@
 #include "peer/backlog.h"
 #include "peer/peer_find.h"
 #include "peer/departure.h"
+#include "peer/peer_entry.h"
 #include "peer/peer_flush.h"
 #include "peer/pending.h"
 #include "progress/progress.h"
@@ -151,7 +153,8 @@ void ofpi_peer_established(struct ofp_peer *base)
     peer->gone = peer->expected = false;
     peer->incompatible = 0;
     end_connect_attempts(peer, 0, 0);
-    ofpi_endpoint_of_peer(base)->statistics.peers_up++;
+    ofpi_endpoint_of_peer(base)->counts->peers_up++;
+    ofpi_peer_entry_open(peer);
     if (ofpi_endpoint_of_peer(base)->connection)
         ofpi_endpoint_of_peer(base)->domain->upper->connection_up(ofpi_endpoint_of_peer(base));
     else if (ofpi_endpoint_of_peer(base)->eq)
@@ -317,8 +320,8 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     /* A cancelled operation was ended by this side and needs no reason. */
     why = error == ECANCELED ? 0 : text ? ofpi_reason_store(text) : end.reason;
     if (was_up)
-        endpoint->statistics.peers_up--;
-    endpoint->statistics.peers_lost++;
+        endpoint->counts->peers_up--;
+    endpoint->counts->peers_lost++;
     if (endpoint->connection) {
         endpoint->domain->upper->connection_lost(endpoint, was_up, error, reason, text);
     } else {
@@ -456,6 +459,7 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
     /* Messages of the peer may still point to the object, so it stays until the endpoint closes. */
     peer->base.index = OFP_PEER_UNKNOWN;
     peer->removed = true;
+    ofpi_peer_entry_close(peer);
     endpoint->peers[ofpi_index_of_id(index)] = NULL;
     ofp_list_append(&endpoint->removed, &peer->node);
 }

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/pool.h"
 #include "completion/complete.h"
+#include "object/count.h"
 #include "object/domain.h"
 #include "object/operation.h"
 #include "object/region.h"
@@ -150,7 +151,7 @@ int ofpi_pending_pack(struct ofpi_pending *pending)
     transfer->iov = &pending->iov_inline;
     transfer->iov_count = 1;
     pending->base.operation.flags |= OFPI_PACKED;
-    pending->endpoint->statistics.packed++;
+    pending->endpoint->counts->packed++;
     return 0;
 }
 
@@ -293,19 +294,32 @@ void ofpi_pending_free(struct ofpi_pending *pending)
         ofpi_flush_operation_ended(flush);
 }
 
-/* `completed`: flags of its completion. Receives are counted where they complete. */
-static void count_operation(struct ofp_endpoint_statistics *statistics, uint32_t completed, uint64_t length)
+/* Receives are counted where they complete. `peer` may be NULL for them. */
+static inline void count_operation(struct ofpi_endpoint *endpoint, const struct ofpi_peer *peer,
+                                   const struct ofp_transfer *transfer, enum ofp_protocol protocol, uint32_t class)
 {
-    if (completed & OFP_COMPLETED_SEND) {
-        statistics->sends++;
-        statistics->bytes_sent += length;
-    } else if (completed & OFP_COMPLETED_ATOMIC) {
-        statistics->atomics++;
-    } else if (completed & OFP_COMPLETED_READ) {
-        statistics->reads++;
-    } else if (completed & OFP_COMPLETED_WRITE) {
-        statistics->writes++;
-    }
+    uint32_t completed = ofpi_row_of_operation(transfer->op)->completed;
+
+    if (completed & OFP_COMPLETED_SEND)
+        ofpi_message_count_sent(endpoint, peer->counts, protocol, class, transfer->length);
+    else if (completed & OFP_COMPLETED_ATOMIC)
+        endpoint->counts->atomics++;
+    else if (completed & OFP_COMPLETED_READ)
+        endpoint->counts->reads++;
+    else if (completed & OFP_COMPLETED_WRITE)
+        endpoint->counts->writes++;
+}
+
+static void count_error(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    uint32_t place = endpoint->av ? ofpi_index_of_id(op->peer) : 0;
+    const struct ofpi_peer *peer = place < endpoint->peer_capacity ? endpoint->peers[place] : NULL;
+
+    endpoint->counts->errors++;
+    if (peer)
+        peer->counts->errors++;
+    else
+        endpoint->counts->others.errors++;
 }
 
 static void report_transfer(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
@@ -325,11 +339,26 @@ static void report_transfer(struct ofpi_endpoint *endpoint, const struct ofp_tra
         .provider_error = provider_error,
     };
 
-    if (error) {
-        endpoint->statistics.errors++;
-    } else {
-        count_operation(&endpoint->statistics, row->completed, transfer->length);
-    }
+    if (error)
+        count_error(endpoint, op);
+    ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
+}
+
+void ofpi_transfer_report_done(struct ofpi_endpoint *endpoint, const struct ofpi_peer *peer,
+                               const struct ofp_transfer *transfer, enum ofp_protocol protocol)
+{
+    const struct ofp_operation *op = transfer->op;
+    const struct ofp_operation_row *row = ofpi_row_of_operation(op);
+    struct ofp_completion completion = {
+        .context = op->context,
+        .flags = row->completed,
+        .length = transfer->length,
+        .tag = row->channel != OFP_CHANNEL_MESSAGE ? op->tag : 0,
+        .source = op->peer,
+    };
+
+    /* No transport takes 4 GiB within a post. */
+    count_operation(endpoint, peer, transfer, protocol, ofpi_size_class_compute((uint32_t)transfer->length));
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
 
@@ -402,6 +431,11 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
         }
         if (pending->endpoint->lingers)
             ofpi_unsent_add(pending->endpoint, pending->peer, &base->operation);
+    } else {
+        count_operation(pending->endpoint, pending->peer, &base->transfer,
+                        base->protocol < OFPI_SENT_PROTOCOLS ? (enum ofp_protocol)base->protocol
+                                                             : OFP_PROTOCOL_ANNOUNCED,
+                        ofpi_size_class_compute_any(base->transfer.length));
     }
     ofpi_transfer_end(pending->endpoint, &base->transfer, error, provider_error);
     ofpi_pending_free(pending);

@@ -50,5 +50,8 @@ void ofpi_transfer_end(struct ofpi_endpoint *endpoint, const struct ofp_transfer
 /* Report a send-like operation that finished; `op_flags` as in ofpi_endpoint_complete. */
 void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
                           int provider_error);
+/* Count and report a send-like operation that finished within its post. */
+void ofpi_transfer_report_done(struct ofpi_endpoint *endpoint, const struct ofpi_peer *peer,
+                               const struct ofp_transfer *transfer, enum ofp_protocol protocol);
 
 #endif

@@ -13,6 +13,7 @@
 #include "object/domain.h"
 #include "ofipy/ofp.h"
 #include "progress/flush.h"
+#include "progress/levels.h"
 
 /* Between two polls of the kernel while rounds poll memory: 40 to 100 µs at 2 to 5 GHz. */
 #define REACTOR_TICKS 200000
@@ -31,6 +32,8 @@ static int poll_kernel(struct ofpi_domain *domain)
     if (domain->timers.count)
         events += ofpi_timers_run(&domain->timers, ofpi_clock_read());
     domain->reactor_ticks = ofpi_ticks_read();
+    if (domain->reactor_ticks - domain->levels_ticks > REACTOR_TICKS)
+        ofpi_domain_levels_write(domain);
     return events;
 }
 

@@ -26,6 +26,7 @@
 #include "base/reactor.h"
 #include "object/domain.h"
 #include "progress/helper.h"
+#include "progress/levels.h"
 #include "progress/progress.h"
 
 #define SECOND 1000000000ull
@@ -188,6 +189,7 @@ static int sleep_as_leader(struct ofpi_domain *domain, ofpi_condition *condition
         ofpi_domain_disarm(domain);
         return 0;
     }
+    ofpi_domain_levels_write(domain);
     slept_at = ofpi_clock_read();
     domain->leader = true;
     domain->leader_notified = false;

@@ -2,6 +2,7 @@
 /* The plain services of an endpoint: the table that a provider calls through endpoint->services. */
 #include "provider/services.h"
 
+#include "base/page.h"
 #include "match/receive_context.h"
 #include "match/receive_stream.h"
 #include "memory/remote.h"
@@ -61,16 +62,12 @@ static int accept_any_identity(struct ofp_peer *peer, const uint8_t *identity, c
 
 static void count_dropped_message(struct ofp_endpoint *endpoint)
 {
-    endpoint_of_base(endpoint)->statistics.messages_dropped++;
+    endpoint_of_base(endpoint)->counts->messages_dropped++;
 }
 
-static void count_payload_move(struct ofp_receive *receive, enum ofp_moved how)
+static void note_payload_move(struct ofp_receive *receive, enum ofp_moved how)
 {
-    struct ofp_endpoint_statistics *statistics = &endpoint_of_base(receive->endpoint)->statistics;
-
-    statistics->messages_mapped += how == OFP_MOVED_MAPPED;
-    statistics->messages_pipelined += how == OFP_MOVED_PIPELINED;
-    statistics->messages_attached += how == OFP_MOVED_ATTACHED;
+    ofpi_receive_set_protocol(receive, OFP_PROTOCOL_MAPPED + (enum ofp_protocol)how);
 }
 
 /* Over one transport a region handle contains the device's own key and offset. */
@@ -110,5 +107,5 @@ const struct ofp_services ofpi_services = {
     .remote_at_device = copy_remote_segment,
     .look_soon = ofpi_progress_schedule,
     .peer_absent = ofpi_peer_absence_handle,
-    .payload_moved = count_payload_move,
+    .payload_moved = note_payload_move,
 };

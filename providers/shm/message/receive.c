@@ -91,6 +91,7 @@ static enum outcome deliver_bounce(struct shm_link *link, const struct shm_conte
         return TAKEN;
     }
     fill_message(&message, link, content, content->length);
+    ofp_message_set_protocol(&message, OFP_PROTOCOL_BOUNCE);
     if (ofp_message_arrived(link->endpoint->base, &message, shm_bounce_resolve(&link->segment, fields->index)) == 0) {
         shm_bounce_return(link, fields, false);
         return TAKEN;
@@ -115,6 +116,7 @@ static enum outcome deliver_announced(struct shm_link *link, const struct shm_sl
         return TAKEN;
     }
     fill_message(&message, link, content, fields->length);
+    ofp_message_set_protocol(&message, OFP_PROTOCOL_ANNOUNCED);
     message.provider_data[SHM_DATA_PLACE] =
         SHM_PLACE_SENDER | (uint64_t)fields->iov_count << 8 | (uint64_t)fields->arena << 32;
     message.provider_data[SHM_DATA_ID] = fields->id;

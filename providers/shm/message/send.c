@@ -84,7 +84,7 @@ static int post_bounce(struct shm_link *link, const struct ofp_transfer *transfe
     slot->content.bounce.generation = endpoint->bounce.buffers[index].generation;
     shm_slot_publish(link, slot, state);
     OFP_SHM_STEP(bounce_sent);
-    return OFP_POST_DONE;
+    return OFP_POST_BOUNCED;
 }
 
 /* Describe the sender's memory for the receiver. */
@@ -135,6 +135,7 @@ static int post_announced(struct ofp_endpoint *base, struct shm_link *link, cons
         return -EAGAIN;
     }
     pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_ANNOUNCED;
+    pending->protocol = OFP_PROTOCOL_ANNOUNCED;
     fill_announcement(&slot->content, link, pending);
     shm_slot_publish(link, slot, state);
     OFP_SHM_STEP(announce_sent);

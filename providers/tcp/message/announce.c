@@ -22,6 +22,7 @@ int tcp_message_announce(struct tcp_connection *connection, const struct ofp_tra
 
     if (!pending)
         return -EAGAIN;
+    pending->protocol = OFP_PROTOCOL_ANNOUNCED;
     tcp_pending_of(pending)->announced = true;
     connection->announced++;
     header->op_data = ofp_operation_row(transfer->op->op)->channel;
@@ -77,6 +78,8 @@ int tcp_announcement_arrived(struct tcp_connection *connection, const struct tcp
         .source = connection->peer->index,
         .channel = header->op_data,
         .has_data = header->flags & TCP_FLAG_CQ_DATA,
+        .extras = OFP_EXTRA_PROTOCOL,
+        .protocol = OFP_PROTOCOL_ANNOUNCED,
         .tag = header->tag,
         .data = header->data,
         .length = header->length,

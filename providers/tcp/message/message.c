@@ -75,6 +75,7 @@ ssize_t tcp_message_deliver(struct tcp_connection *connection, const struct tcp_
             tcp_ack_send(connection, header->flags);
         return (ssize_t)header->payload;
     }
+    ofp_message_set_protocol(&message, OFP_PROTOCOL_EAGER);
     if (ofp_message_begin(endpoint, &message, bound, &receive) != 0)
         return return_allowance(connection, header->payload);
     tcp_inbound_start(connection, header, receive);

@@ -65,6 +65,7 @@ int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_tran
     if (!pending)
         return -EAGAIN;
     rendezvous->sent[id] = pending;
+    pending->protocol = OFP_PROTOCOL_ANNOUNCED;
     tcp_pending_of(pending)->rendezvous = id;
     header->op = TCP_TAG_RTS;
     header->op_data = id;
@@ -105,6 +106,8 @@ int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp
         .source = connection->peer->index,
         .channel = OFP_CHANNEL_TAGGED,
         .has_data = tcp_message_has_data(connection, header),
+        .extras = OFP_EXTRA_PROTOCOL,
+        .protocol = OFP_PROTOCOL_ANNOUNCED,
         .tag = header->tag,
         .data = header->data,
         .length = header->length,
