@@ -56,6 +56,16 @@ dask_backend() { # clusters over it; the time beside tcp in the full profile
     python3 .ci/check_junit.py --name dask --least 80 --allow 'OFIPY_STRESS is not set' "$work/dask.xml"
 }
 
+monitoring() { # with Debian's Prometheus, unpacked and not installed: an installed one would run as a service
+    if ! command -v promtool >/dev/null; then
+        mkdir "$work/prometheus"
+        (cd "$work/prometheus" && apt_get download prometheus && dpkg -x prometheus_*.deb .)
+        PATH=$work/prometheus/usr/bin:$PATH
+    fi
+    pytest tests/monitoring --junit-xml="$work/monitoring.xml" --durations=5
+    python3 .ci/check_junit.py --name monitoring --least 25 --allow 'no IPv6' "$work/monitoring.xml"
+}
+
 interoperation() { # with the libfabric that the peers above brought, and Debian's programs
     apt_install libfabric-bin libfabric-dev openssl
     pytest tests/jobs/test_side_by_side.py::test_from_libfabric_in_c --junit-xml="$work/interop.xml"

@@ -245,6 +245,63 @@ def counters(
     show_counters(root=root, place=place, selection=selection, watch=watch, number=number, as_json=as_json)
 
 
+@ofipy_command.command()
+@click.option("--once", is_flag=True, help="Print what a scrape gets, or write it with --textfile, and end.")
+@click.option(
+    "--listen",
+    metavar="ADDRESS:PORT",
+    help="Where Prometheus may scrape; default without --textfile: 127.0.0.1:19228.",
+)
+@click.option(
+    "--textfile",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Replace this file again and again, for node_exporter's textfile collector.",
+)
+@click.option(
+    "--state",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Keep sums in this file, so that none falls when the exporter starts again.",
+)
+@click.option(
+    "--interval",
+    type=Seconds(),
+    metavar="SECONDS",
+    default=1,
+    show_default=True,
+    help="Time between two looks at the processes.",
+)
+@click.option(
+    "--peers",
+    type=click.IntRange(0, 100),
+    metavar="NUMBER",
+    default=20,
+    show_default=True,
+    help="So many of the busiest peers have series of their own.",
+)
+@ROOT
+def exporter(
+    once: bool,
+    listen: str | None,
+    textfile: str | None,
+    state: str | None,
+    interval: float,
+    peers: int,
+    root: str | None,
+) -> None:
+    """Tell Prometheus the counters of processes that use ofipy, of RDMA devices, and of TCP."""
+    from ofipy.cli.exporter import run_exporter
+
+    if once and listen is not None:
+        raise click.UsageError("--once ends at once: give no --listen with it")
+    if not once and listen is None and textfile is None:
+        listen = "127.0.0.1:19228"
+    run_exporter(
+        once=once, listen=listen, textfile=textfile, state=state, interval=interval, peers=peers, root=root
+    )
+
+
 @ofipy_command.command(context_settings={"ignore_unknown_options": True})
 @click.argument("error", metavar="CODE|NAME")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

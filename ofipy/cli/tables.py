@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables that stay readable on a narrow terminal, where each row becomes a few lines of its own."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-__all__ = ["WRAPPED_WIDTH", "print_table"]
+__all__ = ["WRAPPED_WIDTH", "drop_columns", "print_table"]
 
 UNLIMITED = 10_000
 WRAPPED_WIDTH = 18
@@ -31,6 +33,24 @@ def print_table(console: Console, *layouts: Table) -> None:
             console.print(table)
             return
     print_rows(console, layouts[-1])
+
+
+def drop_columns(console: Console, table: Table, dispensable: Sequence[str]) -> None:
+    """Take columns out of a table until it fits without cutting a word.
+
+    Parameters
+    ----------
+    console : Console
+        Where it is to be printed.
+    table : Table
+        The table.
+    dispensable : sequence of str
+        Headings, in the order in which their columns go.
+    """
+    for heading in dispensable:
+        if needed_width(console, table) <= console.width:
+            return
+        table.columns = [column for column in table.columns if column.header != heading]
 
 
 def needed_width(console: Console, table: Table) -> int:

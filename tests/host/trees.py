@@ -315,4 +315,13 @@ def rxe() -> Recorded:
     return tree
 
 
+def together() -> Recorded:
+    """One machine with devices of several drivers, and TCP."""
+    machine = mlx5_infiniband()
+    for other in (mlx5_roce(), rxe(), bnxt_re()):
+        machine.files = other.files | machine.files
+        machine.links = other.links | machine.links
+    return machine
+
+
 ALL = {each.__name__: each for each in (mlx5_infiniband, mlx5_roce, mlx4, irdma, bnxt_re, efa, hfi1, rxe)}
