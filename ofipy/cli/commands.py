@@ -302,6 +302,40 @@ def exporter(
     )
 
 
+@ofipy_command.command()
+@click.option(
+    "-i",
+    "--interval",
+    type=Seconds(),
+    metavar="SECONDS",
+    default=1,
+    show_default=True,
+    help="Time over which rates are measured.",
+)
+@click.option(
+    "-n",
+    "--number",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="Print so many times, one below the other.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice(("bytes", "messages", "errors", "pending", "unexpected", "name")),
+    default="bytes",
+    show_default=True,
+    help="What rows are sorted by.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document a line.")
+def top(interval: float, number: int | None, sort: str, as_json: bool) -> None:
+    """Show what processes that use ofipy, their endpoints and peers, and RDMA ports do, until Ctrl-C."""
+    from ofipy.cli.top import show_top
+    from ofipy.host.tree import Tree
+    from ofipy.statistics import Reader
+
+    show_top(Reader(), Tree(), interval=interval, number=number, sort=sort, as_json=as_json)
+
+
 @ofipy_command.command(context_settings={"ignore_unknown_options": True})
 @click.argument("error", metavar="CODE|NAME")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

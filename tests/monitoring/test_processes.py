@@ -208,3 +208,32 @@ def test_peers_of_closed_endpoints_count_once(provider: str, tmp_path: Path) -> 
     closed = moved()
     for now in (open_still, closed):
         assert [one - other for one, other in zip(now, before, strict=True)] == [6000, 6000]
+
+
+def test_top_shows_what_a_process_sends(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The number of sends between two looks is told, since each look waits for the line of the one before."""
+    name = name_of_a_program(request)
+    with sender(tmp_path, name) as (process, _):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        words = command("top", "--json", "-i", "0.2")
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as top:
+            try:
+                assert top.stdout is not None
+                found = 0.0
+                while found < 300:
+                    process.stdin.write("100\n")
+                    process.stdin.flush()
+                    assert process.stdout.readline() == "sent\n"
+                    document = json.loads(top.stdout.readline())
+                    (row,) = [each for each in document["processes"] if each["program"] == name]
+                    found += row["rates"]["sends"] * document["seconds"]
+                assert row["pid"] == process.pid
+                assert {each["provider"] for each in document["endpoints"] if each["pid"] == process.pid} == {
+                    "shm"
+                }
+                assert [each["way"] for each in document["peers"] if each["pid"] == process.pid] == [
+                    "shm"
+                ] * 2
+            finally:
+                top.terminate()

@@ -436,7 +436,7 @@ def test_exceptions_are_needed() -> None:
         (wrong_calls, "trecv_all(tag=7)"),
         (wrong_variables, "OFIPY_SHM_RINGS"),
         (wrong_options, "ofipy info --envs"),
-        (wrong_options, "ofipy top"),
+        (wrong_options, "ofipy bottom"),
         (wrong_options, "--jsn"),
         (wrong_c, "ofp_endpoint_opened"),
         (wrong_files, "native/src/endpoint.h"),
