@@ -19,6 +19,9 @@ class _Library:
     OFP_ADDRESS_MAX: int
     OFP_ADDRESS_OPAQUE: int
     OFP_ADDRESS_SHM: int
+    OFP_ALLGATHER: int
+    OFP_ALLREDUCE: int
+    OFP_ALLTOALL: int
     OFP_ATOMIC: int
     OFP_ATOMIC_BAND: int
     OFP_ATOMIC_BOR: int
@@ -40,8 +43,10 @@ class _Library:
     OFP_ATOMIC_READ: int
     OFP_ATOMIC_SUM: int
     OFP_ATOMIC_WRITE: int
+    OFP_BARRIER: int
     OFP_BFLOAT16: int
     OFP_BOUND: int
+    OFP_BROADCAST: int
     OFP_BYTES_MAX: int
     OFP_CAP_ANY_INJECT: int
     OFP_CAP_ATOMIC: int
@@ -82,6 +87,7 @@ class _Library:
     OFP_COMPARE_ATOMIC: int
     OFP_COMPLETED_ATOMIC: int
     OFP_COMPLETED_CLAIM: int
+    OFP_COMPLETED_COLLECTIVE: int
     OFP_COMPLETED_MSG: int
     OFP_COMPLETED_MULTI_RECV: int
     OFP_COMPLETED_READ: int
@@ -144,6 +150,7 @@ class _Library:
     OFP_FLOAT: int
     OFP_FLOAT16: int
     OFP_FLOAT_COMPLEX: int
+    OFP_GATHER: int
     OFP_GROUP_ANY: int
     OFP_GROUP_CAUSE_ABORT: int
     OFP_GROUP_CAUSE_ERROR: int
@@ -194,9 +201,12 @@ class _Library:
     OFP_REASON: int
     OFP_RECORD_VERSION: int
     OFP_RECV: int
+    OFP_REDUCE: int
+    OFP_REDUCE_SCATTER: int
     OFP_REGION_PROCESS: int
     OFP_REGION_WAYS_MAX: int
     OFP_REMOTE_CQ_DATA: int
+    OFP_SCATTER: int
     OFP_SEGMENT_LIMIT: int
     OFP_SELECTIVE_RECEIVE: int
     OFP_SELECTIVE_TRANSMIT: int

@@ -265,7 +265,9 @@ def check_encryption(tcp: Explanation | None) -> Check:
     try:
         ctypes.CDLL(_LIBSSL)
     except OSError as error:
-        remedy = "install libssl3 (Debian, Ubuntu) or openssl-libs (Fedora, RHEL), or set OFIPY_ENCRYPTION=off"
+        remedy = (
+            "install libssl3 (Debian, Ubuntu) or openssl-libs (Fedora, RHEL), or set OFIPY_ENCRYPTION=off"
+        )
         return Check(name, State.FAILED, f"{_LIBSSL} of OpenSSL 3 cannot be loaded: {error}", remedy)
     means = "certificates" if parameter("OFIPY_TLS_CERT") else "the key"
     return Check(name, State.OK, f"connections over tcp: {which}, by TLS 1.3 with {means}")

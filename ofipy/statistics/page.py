@@ -119,7 +119,7 @@ def _endpoint(page: bytes, at: int, entry: Sequence[Any], peers: dict[int, list[
             messages[direction, "offloaded" if offloads and not row % len(_SENT) else protocol] = Messages(
                 counts, length
             )
-    counters = dict(zip(_COUNTERS, values[14:23], strict=True)) | dict(zip(_LEVELS, levels, strict=True))
+    counters: dict[str, int] = dict(zip((*_COUNTERS, *_LEVELS), (*values[14:23], *levels), strict=True))
     for total, direction in (("sends", "sent"), ("receives", "received")):
         counters[total] = sum(sum(each.counts) for key, each in messages.items() if key[0] == direction)
         counters[f"bytes_{direction}"] = sum(

@@ -204,7 +204,7 @@ struct tcp_meeting {
     uint8_t their_version; /* the extension's, as the peer's last control message says it; 0: it has no extension */
     const uint8_t *key;    /* the key that both sides prove: the domain's, or the endpoint's key for this host */
     size_t key_length;     /* 0: no proof is demanded */
-    /* what the peer speaks, if no version of it is one of ours: see refusal.c; newest 0: not so */
+    /* versions of the peer, if no version of it is one of ours: see refusal.c; newest 0: not so */
     struct ofpi_versions foreign;
     uint32_t received; /* bytes in `bytes`, an incomplete control message or header */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];

@@ -13,11 +13,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_tcp_encryption import needs_openssl
 
 import ofipy
 from ofipy.cli import checks
 from ofipy.cli.checks import Check, State
+from ofipy.cli.key import new_key
 from ofipy.host.tree import Tree
+from tests.certificates import Authority, is_openssl_there
 
 
 def run(*words: str, code: int = 0, **environment: str) -> tuple[str, str]:

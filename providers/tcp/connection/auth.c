@@ -181,7 +181,7 @@ static void add_host(struct ofpi_transcript *transcript, uint64_t host)
         add_byte(transcript, (uint8_t)(host >> i * 8));
 }
 
-/* What the proof of one role covers. Both sides compute both: one to send, one to compare. */
+/* Build the bytes that the proof of one role covers. Both sides compute both: one to send, one to compare. */
 static struct ofpi_transcript build_transcript(const struct tcp_connection *connection, bool of_connector)
 {
     const struct tcp_meeting *meeting = connection->meeting;

@@ -28,7 +28,7 @@ void tcp_connection_end_for_wrong_key(struct tcp_connection *connection);
 bool tcp_auth_start(struct tcp_connection *connection);
 /* Send our proof. The acceptor does so when it accepts the connection. */
 void tcp_proof_send(struct tcp_connection *connection);
-/* What every proof of a connection covers: the nonces, then the addresses, of the connector and of the acceptor. */
+/* Add the nonces, then the addresses, of the connector and of the acceptor: every proof of a connection covers them. */
 void tcp_transcript_add_ends(struct ofpi_transcript *transcript, const struct tcp_connection *connection);
 /* And if the connection is encrypted, what ties the proof to its encryption. */
 void tcp_transcript_add_encryption(struct ofpi_transcript *transcript, const struct tcp_connection *connection);
