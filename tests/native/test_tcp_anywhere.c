@@ -4,6 +4,7 @@
 #include "address/interface.h"
 #include "identity_ear.h"
 #include "test_tcp_keys.h"
+#include "base/page.h"
 #include "object/endpoint.h"
 #include "peer/peer_find.h"
 #undef ofp_provider_entry
@@ -222,7 +223,7 @@ static void test_who_does_not_listen_talks(void **state)
         assert_true(ears[1].connects_only);
         assert_int_equal(talk(&b, &a, reason), 0);
         side_close(&a);
-        while (((struct ofpi_endpoint *)b.endpoint)->statistics.peers_up)
+        while (((struct ofpi_endpoint *)b.endpoint)->counts->peers_up)
             ofp_domain_progress(b.domain);
         post(&b, tagged(OFP_TSEND, b.peer, 1, "x", 1, 1));
         {
@@ -282,8 +283,8 @@ static void cross(const char *key, int round)
     }
     assert_int_equal(room[0], 2);
     assert_int_equal(room[1], 1);
-    assert_int_equal(((struct ofpi_endpoint *)a.endpoint)->statistics.peers_lost, 0);
-    assert_int_equal(((struct ofpi_endpoint *)b.endpoint)->statistics.peers_lost, 0);
+    assert_int_equal(((struct ofpi_endpoint *)a.endpoint)->counts->peers_lost, 0);
+    assert_int_equal(((struct ofpi_endpoint *)b.endpoint)->counts->peers_lost, 0);
     side_close(&a);
     side_close(&b);
 }

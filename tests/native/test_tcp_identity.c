@@ -2,6 +2,7 @@
 /* Which endpoint the other side is, as both say while a connection comes up; and peers that nobody connects to. */
 #include "identity_ear.h"
 #include "test_tcp_fixture.h"
+#include "base/page.h"
 #include "object/endpoint.h"
 
 #define OFFER (TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION)
@@ -193,7 +194,7 @@ static void test_who_only_connects(void **state)
     assert_true(raw_read(&side, fd, bytes, sizeof(bytes)));
     assert_int_equal(bytes[sizeof(bytes) - 1], 7);
     close(fd);
-    while (((struct ofpi_endpoint *)side.endpoint)->statistics.peers_up)
+    while (((struct ofpi_endpoint *)side.endpoint)->counts->peers_up)
         ofp_domain_progress(side.domain);
     post(&side, tagged(OFP_TSEND, peer, 2, &out, 1, 3));
     row = next_completion(&side, NULL);
