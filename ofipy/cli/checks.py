@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import ofipy
-from ofipy._base.encryption import encrypted_connections
 from ofipy._base.errors import FabricError
 from ofipy._discovery.info import Explanation
 from ofipy._objects.open import default_info
@@ -27,7 +26,6 @@ _LOCKED_ENOUGH = 64 * _MIB
 _SHARED_ENOUGH = 256 * _MIB
 _PR_SET_PTRACER = 0x59616D61
 _GROUPS = "sys/fs/cgroup"
-_LIBSSL = "libssl.so.3"
 
 
 class State(enum.StrEnum):
@@ -67,7 +65,6 @@ def examine() -> list[Check]:
         check_descriptors(*resource.getrlimit(resource.RLIMIT_NOFILE)),
         check_locked(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], devices),
         check_key([info for each in explained for info in each.infos]),
-        check_encryption(providers.get("tcp")),
         check_verbs(providers.get("verbs"), devices),
         check_libfabric(providers.get("ofi")),
     ]
@@ -250,27 +247,6 @@ def requiring(infos: Sequence[ofipy.Info], proof: ofipy.PeerProof) -> list[str]:
         else:
             names += [f"{provider} {ep_type}" for ep_type, required in types.items() if required is proof]
     return names
-
-
-def check_encryption(tcp: Explanation | None) -> Check:
-    """Which connections are encrypted, and whether the files and the library for that can be used."""
-    name, which = "encryption", encrypted_connections()
-    try:
-        for info in (tcp.infos if tcp is not None else ())[:1]:
-            ofipy.Fabric(info).domain().close()
-    except FabricError as error:
-        return Check(name, State.FAILED, error.message, error.remedy or "correct what it names")
-    if which == "none":
-        return Check(name, State.OK, "no connections over tcp")
-    try:
-        ctypes.CDLL(_LIBSSL)
-    except OSError as error:
-        remedy = (
-            "install libssl3 (Debian, Ubuntu) or openssl-libs (Fedora, RHEL), or set OFIPY_ENCRYPTION=off"
-        )
-        return Check(name, State.FAILED, f"{_LIBSSL} of OpenSSL 3 cannot be loaded: {error}", remedy)
-    means = "certificates" if parameter("OFIPY_TLS_CERT") else "the key"
-    return Check(name, State.OK, f"connections over tcp: {which}, by TLS 1.3 with {means}")
 
 
 def check_verbs(verbs: Explanation | None, found: list[str]) -> Check:

@@ -12,7 +12,6 @@ from rich.text import Text
 
 import ofipy
 from ofipy._base import config
-from ofipy._base.encryption import encrypted_connections
 from ofipy._base.flags import Cap, PeerProof
 from ofipy._base.spelling import unknown_variables
 from ofipy._discovery.hooks import every
@@ -69,7 +68,6 @@ def show_providers(
                 "schema": SCHEMA,
                 "default": default and {"provider": default.provider, "domain": default.domain},
                 "key_set": is_key_set(),
-                "encrypted": encrypted_connections(),
                 "providers": [describe(each) for each in shown],
             }
         )
@@ -133,7 +131,6 @@ def show_table(console: Console, explanations: Sequence[Explanation], default: I
     print_table(console, table)
     if any(info == default for each in explanations for info in each.infos):
         console.print(f"{MARK} what open() takes when nothing is asked for")
-    console.print(f"connections over tcp that are encrypted: {encrypted_connections()}")
 
 
 def is_key_set() -> bool:

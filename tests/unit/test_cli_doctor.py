@@ -13,14 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_tcp_encryption import needs_openssl
 
 import ofipy
 from ofipy.cli import checks
 from ofipy.cli.checks import Check, State
-from ofipy.cli.key import new_key
 from ofipy.host.tree import Tree
-from tests.certificates import Authority, is_openssl_there
 
 
 def run(*words: str, code: int = 0, **environment: str) -> tuple[str, str]:
@@ -130,52 +127,6 @@ class TestKey:
             f"{file}, mode 600; proven by peers of tcp, mixed rdm; not by those of mixed msg, ofi; "
             "processes of the same user need none over shm"
         )
-
-
-class TestEncryption:
-    @pytest.fixture(autouse=True)
-    def key(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        new_key(tmp_path / "key")
-        monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(tmp_path / "key"))
-
-    @staticmethod
-    def check() -> checks.Check:
-        return checks.check_encryption(ofipy.getinfo(provider="tcp", explain=True)[0])
-
-    @needs_openssl
-    @pytest.mark.parametrize(
-        ("encryption", "says"),
-        [("auto", "no connections"), ("off", "no connections"), ("required", "all, by TLS 1.3 with the key")],
-    )
-    def test_by_a_key(self, monkeypatch: pytest.MonkeyPatch, encryption: str, says: str) -> None:
-        monkeypatch.setenv("OFIPY_ENCRYPTION", encryption)
-        found = self.check()
-        assert found.state is State.OK
-        assert says in found.finding
-
-    @needs_openssl
-    @pytest.mark.skipif(not is_openssl_there(), reason="the command openssl is not installed")
-    def test_by_certificates(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name, value in Authority(tmp_path / "authority").sign("peer").environment().items():
-            monkeypatch.setenv(name, value)
-        found = self.check()
-        assert found.state is State.OK
-        assert "between hosts, by TLS 1.3 with certificates" in found.finding
-        monkeypatch.setenv("OFIPY_TLS_CA", str(tmp_path / "nowhere"))
-        found = self.check()
-        assert found.state is State.FAILED
-        assert "OFIPY_TLS_CA" in found.finding
-
-    def test_a_value_that_means_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("OFIPY_ENCRYPTION", "perhaps")
-        assert self.check().state is State.FAILED
-
-    def test_no_openssl(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("OFIPY_ENCRYPTION", "required")
-        monkeypatch.setattr(checks, "_LIBSSL", "libssl.so.of-no-machine")
-        found = self.check()
-        assert found.state is State.FAILED
-        assert "install libssl3" in found.remedy
 
 
 class TestAttach:
