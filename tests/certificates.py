@@ -5,10 +5,27 @@ import os
 import shutil
 import subprocess
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 __all__ = ["Authority", "Certificate", "is_openssl_there"]
 
+# `openssl ca` needs a list of what it has signed, and is the one command whose dates may lie in the past everywhere.
+_CONFIGURATION = """\
+[ca]
+default_ca = all
+[all]
+database = {folder}/signed.txt
+new_certs_dir = {folder}
+certificate = {folder}/authority.pem
+private_key = {folder}/authority.key
+rand_serial = yes
+default_md = sha256
+unique_subject = no
+policy = any
+[any]
+commonName = supplied
+"""
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 
@@ -51,9 +68,11 @@ class Authority:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self._folder = folder
-        self.file, self._key = folder / "authority.pem", folder / "authority.key"
+        self.file, key = folder / "authority.pem", folder / "authority.key"
         subject = ("-subj", f"/CN={folder.name}", "-days", "2")
-        _run("req", "-x509", *_KEY, "-keyout", str(self._key), "-out", str(self.file), *subject)
+        _run("req", "-x509", *_KEY, "-keyout", str(key), "-out", str(self.file), *subject)
+        (folder / "signed.txt").touch()
+        (folder / "ca.cnf").write_text(_CONFIGURATION.format(folder=folder))
 
     def sign(
         self, name: str, *, names: str = "IP:127.0.0.1", days: int = 2, usage: str = "serverAuth,clientAuth"
@@ -75,8 +94,10 @@ class Authority:
         extensions = self._folder / f"{name}.ext"
         extensions.write_text(f"subjectAltName={names}\nextendedKeyUsage={usage}\n")
         _run("req", *_KEY, "-keyout", str(key), "-out", str(request), "-subj", f"/CN={name}")
-        of_authority = ("-CA", str(self.file), "-CAkey", str(self._key), "-CAcreateserial")
-        how = ("-days", str(days), "-extfile", str(extensions), "-out", str(file))
-        _run("x509", "-req", "-in", str(request), *of_authority, *how)
+        end = datetime.now(UTC) + timedelta(days=days)
+        dates = (f"{date:%Y%m%d%H%M%SZ}" for date in (end - timedelta(days=abs(days) + 1), end))
+        valid = ("-startdate", next(dates), "-enddate", next(dates))
+        files = ("-in", str(request), "-extfile", str(extensions), "-out", str(file))
+        _run("ca", "-batch", "-notext", "-config", str(self._folder / "ca.cnf"), *valid, *files)
         os.chmod(key, 0o600)
         return Certificate(file, key, self.file)

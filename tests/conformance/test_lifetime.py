@@ -18,15 +18,11 @@ from machine import SLOWNESS
 from sides import Side, Sides, Target
 
 import ofipy
-from ofipy.pingpong.leftovers import remove_leftovers
+from ofipy.pingpong.leftovers import count_descriptors, remove_leftovers
 
 TIMEOUT = 30
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
-
-
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 def until_asleep(threads: list[threading.Thread]) -> None:
@@ -215,7 +211,7 @@ def test_with_never_hides_an_exception(target: Target) -> None:
 def test_dropping_everything_in_any_order(target: Target, seed: int) -> None:
     """Garbage collection may end objects in any order; a warning is all that happens."""
     gc.collect()
-    before = descriptors()
+    before = count_descriptors()
     fabric = ofipy.Fabric(target.info())
     domain = fabric.domain(progress="auto")
     cq, av = domain.cq(), domain.av()
@@ -241,7 +237,7 @@ def test_dropping_everything_in_any_order(target: Target, seed: int) -> None:
         gc.collect()
         gc.collect()
     assert alive() is None
-    assert descriptors() == before
+    assert count_descriptors() == before
 
 
 def test_dropping_an_open_endpoint_warns(target: Target) -> None:
@@ -268,8 +264,8 @@ def test_open_and_close_leak_nothing(open_endpoint: OpenEndpoint) -> None:
             other.tsend(b"x", ep.av.insert(ep.address), tag=1).wait(timeout=TIMEOUT)
             request.wait(timeout=TIMEOUT)
         if number == 20:
-            before = descriptors()
-    assert descriptors() <= before + 1
+            before = count_descriptors()
+    assert count_descriptors() <= before + 1
 
 
 def test_whole_stacks_leak_no_descriptor(target: Target) -> None:
@@ -279,8 +275,8 @@ def test_whole_stacks_leak_no_descriptor(target: Target) -> None:
         ep.tsend(b"x", ep.insert(ep.address), tag=1).wait(timeout=TIMEOUT)
         ep.fabric.close()
         if number == 5:
-            before = descriptors()
-    assert descriptors() == before
+            before = count_descriptors()
+    assert count_descriptors() == before
 
 
 # ---------------------------------------------------------------------------------------------------------------- fork

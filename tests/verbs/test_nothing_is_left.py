@@ -2,13 +2,13 @@
 """Endpoints that come and go leave nothing at the device, nor descriptors, over each type that there is."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 
 import pytest
 
 import ofipy
+from ofipy.pingpong.leftovers import count_descriptors
 
 TIMEOUT = 30
 CYCLES = 100
@@ -18,7 +18,7 @@ def held() -> dict[str, int]:
     """What the kernel counts: queue pairs, completion queues, regions, protection domains, ids; and descriptors."""
     listing = subprocess.run(["rdma", "-j", "resource", "show"], capture_output=True, text=True, check=True)
     counts = {name: value for name, value in json.loads(listing.stdout)[0].items() if isinstance(value, int)}
-    return counts | {"descriptors": len(os.listdir("/proc/self/fd"))}
+    return counts | {"descriptors": count_descriptors()}
 
 
 def connected(domain: ofipy.Domain) -> None:

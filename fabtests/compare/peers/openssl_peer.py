@@ -56,8 +56,8 @@ class OpenSsl(Socket):
     """One ``SSL_write_ex`` a message, and as many ``SSL_read_ex`` as there are records."""
 
     def __init__(self, first: bool) -> None:
+        self._loops = load_loops()  # first: it may raise, and nothing is open yet
         super().__init__(first)
-        self._loops = load_loops()
         self._tls: int | None = None
 
     def version(self) -> str:

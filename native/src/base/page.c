@@ -113,16 +113,19 @@ static bool memory_reserve(const struct owner *owner, bool *has_memory, const vo
     return *has_memory || owner->fd < 0;
 }
 
-/* Readers that find `changes` odd, or changed, read again. The fences order it with the entries; page.py reads it. */
+/* Readers that find `changes` odd, or changed, read again; ofipy/statistics/reader.py is the reader. */
 static void change_start(struct owner *owner)
 {
-    owner->page->header.changes++;
-    atomic_thread_fence(memory_order_seq_cst);
+    _Atomic uint64_t *changes = &owner->page->header.changes;
+
+    ofp_store_relaxed(changes, ofp_load_relaxed(changes) + 1);
+    ofp_write_fence();
 }
 static void change_end(struct owner *owner)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    owner->page->header.changes++;
+    _Atomic uint64_t *changes = &owner->page->header.changes;
+
+    ofp_store_release(changes, ofp_load_relaxed(changes) + 1);
 }
 
 /* --------------------------------------------------------------------------------------------------------- endpoints */

@@ -78,8 +78,8 @@ struct ofpi_page_header {
     char magic[8]; /* "ofipystp" */
     uint32_t version;
     uint32_t pid; /* in the process's own namespace */
-    uint64_t
-        changes;  /* odd while entries are added, removed, renamed or summed up; counting alone does not change it */
+    /* Odd while entries are added, removed, renamed or summed up; counting alone does not change it. */
+    _Atomic uint64_t changes;
     int32_t rank; /* -1: none */
     char job[68];
     char reserved[4000];
