@@ -23,6 +23,7 @@ __all__ = [
     "describe_reduce_scatter",
     "describe_scatter",
     "describe_vector",
+    "own_block",
     "root_rank",
 ]
 
@@ -122,7 +123,7 @@ def describe_gathered(
         raise _needed(name, "a", f"rank {group.rank}")
     target = _buffer(group, all_blocks, True, name)
     blocks = None if counts is None else element_counts(counts, group.size, target.itemsize, name)
-    own, offset = _own_block(group, target, blocks, name)
+    own, offset = own_block(group, target, blocks, name)
     source = block_of(target, offset, own)
     if into is not None:
         given = _buffer(group, a, False, name)
@@ -140,7 +141,7 @@ def describe_gathered(
     )
 
 
-def _own_block(group: Members, buffer: Buffer, blocks: Any, name: str) -> tuple[int, int]:
+def own_block(group: Members, buffer: Buffer, blocks: Any, name: str) -> tuple[int, int]:
     """Length and offset of this member's block among all blocks of a buffer."""
     if blocks is not None:
         _check_length(name, "the buffer of all blocks", buffer.length, sum(blocks))
@@ -172,7 +173,7 @@ def describe_scatter(group: Members, a: Any, into: Any, counts: Counts | None, r
         raise _needed(name, "a", "the root")
     source = _buffer(group, a, False, name)
     blocks = None if counts is None else element_counts(counts, group.size, source.itemsize, name)
-    own, offset = _own_block(group, source, blocks, name)
+    own, offset = own_block(group, source, blocks, name)
     memory = block_of(source, offset, own)
     if into is not None:
         target = _buffer(group, into, True, name)
@@ -206,8 +207,8 @@ def describe_alltoall(
         if into_counts is None
         else element_counts(into_counts, group.size, target.itemsize, name, "into_counts")
     )
-    own, _ = _own_block(group, source, given, name)
-    received, _ = _own_block(group, target, got, name)
+    own, _ = own_block(group, source, given, name)
+    received, _ = own_block(group, target, got, name)
     if given is None:
         _check_length(name, "into", target.length, source.length)
     elif own != received:
@@ -235,7 +236,7 @@ def describe_reduce_scatter(
     datatype = reduced_type(source, dtype, operation, name)
     size = int(lib.ofp_reduction_size(operation, datatype))
     blocks = None if counts is None else element_counts(counts, group.size, size, name)
-    own, offset = _own_block(group, source, blocks, name)
+    own, offset = own_block(group, source, blocks, name)
     memory = block_of(source, offset, own)
     if own % size:
         raise InvalidArgument(f"a block of {own} bytes has no whole elements", operation=name)

@@ -146,6 +146,12 @@ def element_counts(counts: Counts, size: int, itemsize: int, operation: str, nam
     InvalidArgument
         When they are not one whole number for each rank.
     """
+    if isinstance(counts, str):
+        raise InvalidArgument(
+            f"{name}={counts!r}",
+            operation=operation,
+            remedy='gather and allgather take counts="ask", alltoall into_counts="ask"; others take numbers',
+        )
     if len(counts) != size:
         raise InvalidArgument(
             f"{len(counts)} {name}; one for each of {size} ranks is meant", operation=operation

@@ -101,6 +101,19 @@ class CollectiveRequest(Request[T]):
     def _timed_out(self, timeout: float) -> Any:
         raise _time_out(self, timeout)
 
+    @property
+    def counts(self) -> list[int] | None:
+        """With ``"ask"`` in place of counts: elements of each rank's block. None: without, or if the rank gets nothing.
+
+        Raises
+        ------
+        TimedOut
+            When the collective has not finished yet.
+        FabricError
+            When it has failed.
+        """
+        return None
+
     def cancel(self) -> bool:
         """Return False: the other members rely on it. Closing the group ends it."""
         return False

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from ofipy._base.atomic_types import AtomicOp
 from ofipy._base.binding import lib
 from ofipy._operations.begun_in_c import method_text
+from ofipy._operations.collective_asked import Ask, start_asked
 from ofipy._operations.collective_calls import (
     describe_alltoall,
     describe_barrier,
@@ -21,6 +22,7 @@ from ofipy._operations.collective_calls import (
     describe_reduce_scatter,
     describe_scatter,
     describe_vector,
+    root_rank,
 )
 from ofipy._operations.collective_memory import Counts
 from ofipy._operations.collective_start import CollectiveRequest, Members, start_call
@@ -198,7 +200,7 @@ def exscan(
 
 
 def gather(
-    self: Members, a: Any, into: Any = None, *, counts: Counts | None = None, root: int = 0
+    self: Members, a: Any, into: Any = None, *, counts: Counts | Ask | None = None, root: int = 0
 ) -> CollectiveRequest[Any]:
     """Collect a block of each member in a buffer of the root's, in rank order.
 
@@ -208,8 +210,9 @@ def gather(
         The own block. At the root without `into`: the buffer of all blocks, its own among them.
     into : buffer, optional
         Where the root gets all blocks. Others need none.
-    counts : sequence of int, optional
-        Elements of each rank's block, the same on all ranks, where blocks differ in length.
+    counts : sequence of int or "ask", optional
+        Elements of each rank's block, the same on all ranks, where blocks differ in length. ``"ask"``, on all ranks: no
+        rank knows the others'. The result is a new array; the request's ``counts`` has the numbers.
     root : int
         Its rank.
 
@@ -218,6 +221,9 @@ def gather(
     CollectiveRequest
         Its ``wait()`` returns the buffer of all blocks, None at other ranks.
     """
+    if isinstance(counts, str):
+        root = root_rank(self, root, "gather")
+        return start_asked(self, "gather", _GATHER, a, into, asked=counts, root=root)
     return start_call(self, describe_gather(self, a, into, counts, root))  # type: ignore[no-any-return]
 
 
@@ -244,7 +250,7 @@ def scatter(
 
 
 def allgather(
-    self: Members, a: Any, into: Any = None, *, counts: Counts | None = None
+    self: Members, a: Any, into: Any = None, *, counts: Counts | Ask | None = None
 ) -> CollectiveRequest[Any]:
     """Collect a block of each member in a buffer of every member's, in rank order.
 
@@ -262,6 +268,8 @@ def allgather(
     CollectiveRequest
         Its ``wait()`` returns the buffer of all blocks.
     """
+    if isinstance(counts, str):
+        return start_asked(self, "allgather", _ALLGATHER, a, into, asked=counts)
     call = describe_gathered(self, "allgather", _ALLGATHER, a, into, counts)
     return start_call(self, call)  # type: ignore[no-any-return]
 
@@ -272,7 +280,7 @@ def alltoall(
     into: Any = None,
     *,
     counts: Counts | None = None,
-    into_counts: Counts | None = None,
+    into_counts: Counts | Ask | None = None,
 ) -> CollectiveRequest[Any]:
     """Give block r of the own buffer to rank r, for every r.
 
@@ -283,13 +291,16 @@ def alltoall(
     into : buffer, optional
         A block of each rank. Default: `a`, in place.
     counts, into_counts : sequence of int, optional
-        Elements of each block of `a` and `into`, where blocks differ in length.
+        Elements of each block of `a` and `into`, where blocks differ in length. ``into_counts="ask"`` as `counts` of
+        :meth:`gather`.
 
     Returns
     -------
     CollectiveRequest
         Its ``wait()`` returns the buffer of the blocks received.
     """
+    if isinstance(into_counts, str):
+        return start_asked(self, "alltoall", _ALLTOALL, a, into, asked=into_counts, counts=counts)
     return start_call(self, describe_alltoall(self, a, into, counts, into_counts))  # type: ignore[no-any-return]
 
 
