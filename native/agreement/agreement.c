@@ -5,6 +5,9 @@
 
 #include "ofipy/check.h"
 
+/* A ballot above this one is of a member that lies: none counts that far. The next ones are computed without overflow. */
+#define BALLOT_MAX (UINT64_C(1) << 62)
+
 /* ---------------------------------------------------------------------------------------------------------- messages */
 
 static void send_message(struct ofpi_agreement *agreement, uint32_t rank, struct ofpi_agreement_message message,
@@ -356,6 +359,8 @@ void ofpi_agreement_receive(struct ofpi_agreement *agreement, const struct ofpi_
                             const uint32_t *values)
 {
     OFP_CHECK(message->rank < agreement->size && message->rank != agreement->rank);
+    if (message->ballot > BALLOT_MAX || message->accepted > BALLOT_MAX)
+        return;
     switch (message->kind) {
     case OFPI_AGREEMENT_DECIDE:
         handle_decide(agreement, message, values);

@@ -364,6 +364,9 @@ static void test_a_member_that_leaves(void **state)
     }
 }
 
+/* Low ones mostly, and ones that no member reaches by counting. */
+static uint64_t draw_ballot(void) { return draw_number(8) ? draw_number(12) : UINT64_MAX - draw_number(12); }
+
 /* Arbitrary messages of a member leave the others within their memory. */
 static void test_any_message_is_safe(void **state)
 {
@@ -376,8 +379,8 @@ static void test_any_message_is_safe(void **state)
                                                      .rank = (rank + 1 + draw_number(2)) % 3,
                                                      .value = draw_number(3) ? draw_number(9) : OFPI_AGREEMENT_DEAD,
                                                      .number = draw_number(4),
-                                                     .ballot = draw_number(12),
-                                                     .accepted = draw_number(12),
+                                                     .ballot = draw_ballot(),
+                                                     .accepted = draw_ballot(),
                                                      .flags = draw_number(4)};
             uint32_t values[3] = {draw_number(3), draw_number(2) ? 1 : OFPI_AGREEMENT_DEAD, 2};
 
@@ -389,6 +392,28 @@ static void test_any_message_is_safe(void **state)
                 ;
         }
     }
+}
+
+/* A member that lies rejects a ballot by the highest number: the coordinator's next ballot still lies above its last one. */
+static void test_a_ballot_that_cannot_be(void **state)
+{
+    struct ofpi_agreement *member = &model.members[0];
+    struct ofpi_agreement_message message = {
+        .kind = OFPI_AGREEMENT_REJECT, .rank = 1, .number = 1, .ballot = UINT64_MAX};
+    uint64_t ballot;
+
+    (void)state;
+    open_model(3, 0, 1, false);
+    ofpi_agreement_start(member, 0, 7);
+    ballot = message.accepted = member->ballot;
+    ofpi_agreement_receive(member, &message, NULL);
+    ofpi_agreement_retry(member);
+    assert_true(member->ballot >= ballot);
+    assert_int_equal(member->phase, OFPI_PHASE_PREPARING);
+    message.ballot = ballot + 1;
+    ofpi_agreement_receive(member, &message, NULL);
+    ofpi_agreement_retry(member);
+    assert_true(member->ballot > ballot + 1);
 }
 
 /*
@@ -420,10 +445,15 @@ static void test_a_coordinator_that_decides_its_own_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_deaths),      cmocka_unit_test(test_a_death_at_every_step),
-        cmocka_unit_test(test_many_deaths),         cmocka_unit_test(test_a_cut_network),
-        cmocka_unit_test(test_wrong_suspicions),    cmocka_unit_test(test_a_member_that_leaves),
-        cmocka_unit_test(test_any_message_is_safe), cmocka_unit_test(test_a_coordinator_that_decides_its_own_end),
+        cmocka_unit_test(test_without_deaths),
+        cmocka_unit_test(test_a_death_at_every_step),
+        cmocka_unit_test(test_many_deaths),
+        cmocka_unit_test(test_a_cut_network),
+        cmocka_unit_test(test_wrong_suspicions),
+        cmocka_unit_test(test_a_member_that_leaves),
+        cmocka_unit_test(test_any_message_is_safe),
+        cmocka_unit_test(test_a_ballot_that_cannot_be),
+        cmocka_unit_test(test_a_coordinator_that_decides_its_own_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

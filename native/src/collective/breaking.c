@@ -84,10 +84,18 @@ bool ofpi_error_is_loss(int error)
     }
 }
 
+bool ofpi_group_has_news(const struct ofp_group *group)
+{
+    const struct ofpi_control *control = group->incoming;
+
+    return group->incoming_length >= sizeof(*control) && control->kind == OFPI_CONTROL_BROKEN &&
+           control->rank < group->size && control->error && control->error <= INT16_MAX;
+}
+
 void ofpi_group_report_loss(struct ofp_group *group, uint32_t peer, int error)
 {
     /* This member has told why it breaks the group, and left. Its news is about to be handled and says more. */
-    if (group->has_heard && group->incoming->kind == OFPI_CONTROL_BROKEN)
+    if (group->has_heard && ofpi_group_has_news(group))
         return;
     if (!group->error && ofpi_error_is_loss(error))
         ofpi_group_mark_lost(group, ofpi_group_find_rank(group, peer));

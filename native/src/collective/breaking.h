@@ -12,6 +12,8 @@
 void ofpi_group_fail(struct ofp_group *group, int error);
 /* Whether an error of a transfer means that the member, or the connection to it, is gone. */
 bool ofpi_error_is_loss(int error);
+/* Whether the last control message that was received says why the group is broken, with contents that can be. */
+bool ofpi_group_has_news(const struct ofp_group *group);
 /* The rank of a peer, OFP_PEER_ANY: it is no member. */
 uint32_t ofpi_group_find_rank(const struct ofp_group *group, uint32_t peer);
 /* The reason of an abort by this member; it is cut. Does nothing if the group is broken. */

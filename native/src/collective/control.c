@@ -70,7 +70,7 @@ static void handle_broken(struct ofp_group *group, const struct ofpi_control *co
     char *reason = (char *)(group->incoming + 1);
     uint64_t length = group->incoming_length - sizeof(*control);
 
-    if (!control->error || control->error > INT16_MAX)
+    if (!ofpi_group_has_news(group))
         return;
     if (control->cause == OFP_GROUP_CAUSE_ABORT && length && length <= OFP_GROUP_REASON_MAX) {
         reason[length - 1] = 0;
