@@ -43,24 +43,26 @@ newer_interpreters() { # the one wheel on every other Python that this machine h
     done
 }
 
-wheel_in_root() { # SUITE: as a user installs it who has neither a compiler nor root's rights
+wheel_in_root() { # SUITE [PYTHON…]: as a user installs it who has neither a compiler nor root's rights; on further Pythons too
     local root=$1-user
-    if ! make_root "$root" python3,python3-venv,ca-certificates; then
+    if ! make_root "$root" "python3,python3-venv,ca-certificates$(printf ',%s-venv' "${@:2}" | sed 's/^,-venv$//')"; then
         echo "No root of Debian $1 can be made here, so that the wheel was not tried in one."
         without_root
         return
     fi
     as_root cp "$work"/wheel/*.whl "$work/$root/home/newcomer/"
     give_pip_settings "$root"
-    in_root "$root" '
+    in_root "$root" "
         ! command -v gcc cc
-        python3 --version
-        python3 -m venv environment
-        environment/bin/pip install -q --only-binary :all: ./*.whl
-        for provider in shm tcp link; do
-            environment/bin/ofipy pingpong --provider "$provider" --sizes 8,1m --iterations 20
-        done
-        environment/bin/ofipy version'
+        for python in python3 ${*:2}; do
+            \$python --version
+            \$python -m venv environment-\$python
+            environment-\$python/bin/pip install -q --only-binary :all: ./*.whl
+            for provider in shm tcp link; do
+                environment-\$python/bin/ofipy pingpong --provider \$provider --sizes 8,1m --iterations 20
+            done
+            environment-\$python/bin/ofipy version
+        done"
 }
 
 wheel_aarch64() { # emulated: what the processor orders in memory, and cross-memory attach, are the emulator's

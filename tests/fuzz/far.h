@@ -31,6 +31,8 @@ struct far {
     bool swapped, extended, meeting, ended, garbled;
     bool lenient;  /* nobody knows what was agreed */
     bool says_who; /* it offers its identity */
+    uint8_t newest,
+        earlier; /* versions of the extension that it says, as in a control message; 0: those of this build */
     uint8_t next_id, expected_id;
     size_t heard_bytes; /* since the handshake */
     struct far_reader said, heard;
@@ -227,14 +229,20 @@ static inline void far_close(struct far *far)
 
 /* --------------------------------------------------------------------------------------------------------- meeting */
 
+static inline uint8_t far_get_newest(const struct far *far)
+{
+    return far->newest ? far->newest : TCP_EXTENSION_VERSION;
+}
+
 static inline void far_control(struct far *far, uint8_t type, bool offer, bool proves, const void *private_data,
                                size_t length)
 {
     uint8_t bytes[TCP_CONTROL_SIZE];
     struct tcp_control control = {.type = type,
                                   .private_size = (uint16_t)length,
-                                  .magic = offer ? TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION : 0,
-                                  .capabilities = (proves ? TCP_CAPABILITY_AUTHENTICATION : 0) |
+                                  .magic = offer ? TCP_EXTENSION_MAGIC | far_get_newest(far) : 0,
+                                  .capabilities = (uint64_t)far->earlier << TCP_CAPABILITY_EARLIER_SHIFT |
+                                                  (proves ? TCP_CAPABILITY_AUTHENTICATION : 0) |
                                                   (far->says_who ? TCP_CAPABILITY_IDENTITY : 0)};
 
     tcp_control_encode(&control, bytes);
@@ -278,7 +286,9 @@ static inline void far_proof(struct far *far, bool connector, uint16_t port, con
     memcpy(end, (uint8_t[]){4, 127, 0, 0, 1, (uint8_t)(first >> 8), (uint8_t)first}, 7);
     memcpy(end + 7, (uint8_t[]){4, 127, 0, 0, 1, (uint8_t)(second >> 8), (uint8_t)second}, 7);
     end += 14;
-    *end++ = TCP_EXTENSION_VERSION;
+    *end++ = connector ? far_get_newest(far) : TCP_EXTENSION_VERSION;
+    if (far_get_newest(far) != TCP_EXTENSION_VERSION)
+        *end++ = connector ? TCP_EXTENSION_VERSION : far_get_newest(far);
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
     ofpi_hmac_compute(key, key_length, bytes, (size_t)(end - bytes), proof);
     for (int i = 0; i < TCP_PROOF_SIZE; i++)

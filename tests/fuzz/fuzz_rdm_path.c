@@ -191,6 +191,11 @@ static void ask(struct input *input)
     leave();
     hello.packet_size = how % 2 ? 8192 : OFPI_RDM_PACKET_MIN;
     hello.incarnation = 1 + how / 2 % 3;
+    /* A later release, which may not speak this version any more. */
+    if (how / 8 % 8 == 1) {
+        hello.version = OFPI_RDM_VERSION + 1 + how / 64;
+        hello.oldest = OFPI_RDM_OLDEST + how / 128;
+    }
     ofpi_rdm_hello_encode(&hello, bytes);
     if (how > 200)
         bytes[take(input) % sizeof(bytes)] ^= take(input);

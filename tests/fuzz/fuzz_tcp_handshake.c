@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Connections until they are up, or not: several at a time, opened by others or by the endpoint, of both types, with and without
- * a key. Requests, answers, greetings and proofs come nearly right, wrong, or as noise, in pieces, and time passes between
+ * a key, some by later releases. Requests, answers, greetings and proofs come nearly right, wrong, or as noise, in pieces, and time passes between
  * them. Whoever has not proved that it has the key is not listened to.
  */
 #include "far.h"
@@ -83,6 +83,10 @@ static void say_control(struct handshake *self)
     far->swapped = byte & 16;
     memset(private_data, 'p', sizeof(private_data));
     far->says_who = twist & 8;
+    if (twist & 32) {
+        far->newest = twist >> 6 ? TCP_EXTENSION_VERSION + (twist >> 6) : take(&self->input);
+        far->earlier = take(&self->input) % 4;
+    }
     if (twist & 1)
         rdm.port = take(&self->input) & 1 ? 0 : NETWORK_PORT;
     if (!(twist & 2) && !(self->kind & KIND_MSG)) {
