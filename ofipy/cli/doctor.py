@@ -2,23 +2,20 @@
 """``ofipy doctor``: what on this host helps or hinders, a line each."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
-from ofipy.cli.checks import Check, State, examine
 from ofipy.cli.support import CommandError, data_console, print_json
-from ofipy.cli.tables import WRAPPED_WIDTH, print_table
+from ofipy.doctor.document import describe
+from ofipy.doctor.examine import examine_process, examine_tree
+from ofipy.doctor.finding import Finding, State
+from ofipy.doctor.text import print_findings
+from ofipy.host.tree import Tree
 
-__all__ = ["show_checks"]
-
-SCHEMA = 1
-STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "red"}
+__all__ = ["report", "show_checks"]
 
 
 def show_checks(*, as_json: bool) -> None:
-    """Print every check.
+    """Print every finding of this host.
 
     Parameters
     ----------
@@ -28,25 +25,38 @@ def show_checks(*, as_json: bool) -> None:
     Raises
     ------
     CommandError
-        After printing, when one has failed. Warnings are no failure.
+        After printing, when a rule has failed. Warnings are no failure.
     """
-    checks = examine()
+    tree = Tree()
+    report([*examine_process(tree), *examine_tree(tree)], as_json=as_json)
+
+
+def report(findings: Sequence[Finding], *, as_json: bool, is_strict: bool = False, **more: Any) -> None:
+    """Print findings, and end as they demand.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        What was found.
+    as_json : bool
+        One document in place of a table.
+    is_strict : bool
+        Whether a warning is a failure, too.
+    **more
+        What else belongs into the document.
+
+    Raises
+    ------
+    CommandError
+        After printing, when a rule has failed.
+    """
     if as_json:
-        print_json({"schema": SCHEMA, "checks": [asdict(each) for each in checks]})
+        print_json(describe(findings, **more))
     else:
-        show_table(checks)
-    failed = [each.name for each in checks if each.state is State.FAILED]
+        print_findings(data_console(), findings)
+    wrong = (State.FAILED, State.WARNING) if is_strict else (State.FAILED,)
+    failed = dict.fromkeys(
+        f"{each.rule.name} {each.place}".strip() for each in findings if each.state in wrong
+    )
     if failed:
         raise CommandError(f"to be mended: {', '.join(failed)}")
-
-
-def show_table(checks: Sequence[Check]) -> None:
-    """A row for each."""
-    table = Table()
-    table.add_column("check", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("what is there", min_width=WRAPPED_WIDTH)
-    table.add_column("what to do", min_width=WRAPPED_WIDTH)
-    for each in checks:
-        table.add_row(each.name, Text(each.state, STYLES[each.state]), each.finding, each.remedy)
-    print_table(data_console(), table)

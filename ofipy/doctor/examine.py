@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every rule of one host, in the order in which they are shown."""
+
+import ofipy
+from ofipy.doctor.attach import check_attach, try_attach
+from ofipy.doctor.congestion_control import check_congestion_control
+from ofipy.doctor.finding import Finding
+from ofipy.doctor.key import check_key
+from ofipy.doctor.limits import check_descriptors, check_locked, check_shared_memory
+from ofipy.doctor.providers import check_choice, check_interfaces, check_libfabric, check_verbs
+from ofipy.host.device import list_devices
+from ofipy.host.tree import Tree
+
+__all__ = ["examine_process", "examine_tree"]
+
+
+def examine_tree(tree: Tree) -> list[Finding]:
+    """What the kernel's files say, of this host or of a recorded one."""
+    return [check_shared_memory(tree), check_descriptors(tree), check_locked(tree, list_devices(tree))]
+
+
+def examine_process(tree: Tree) -> list[Finding]:
+    """What this process could do on this host. It forks: call it before anything has threads."""
+    devices = list_devices(tree)
+    attach = check_attach(try_attach, tree)
+    explained = ofipy.getinfo(provider=("link", "shm", "tcp", "verbs", "ofi"), explain=True)
+    providers = {each.provider: each for each in explained}
+    return [
+        check_choice(),
+        check_interfaces(providers.get("tcp")),
+        check_congestion_control(tree),
+        attach,
+        check_key([info for each in explained for info in each.infos]),
+        check_verbs(providers.get("verbs"), devices),
+        check_libfabric(providers.get("ofi")),
+    ]
