@@ -193,12 +193,25 @@ def version(as_json: bool) -> None:
 
 
 @ofipy_command.command()
+@ROOT
+@click.option(
+    "--record",
+    metavar="TAR",
+    type=click.Path(dir_okay=False),
+    help="Write what the rules read of this host into a new archive, for --root elsewhere.",
+)
+@click.option("--strict", "is_strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def doctor(as_json: bool) -> None:
-    """Check limits, rights, interfaces, keys and libraries, and say what to do about problems."""
+def doctor(root: str | None, record: str | None, is_strict: bool, as_json: bool) -> None:
+    """Check limits, rights, libraries, links, slots and counters, and say what to do about problems."""
     from ofipy.cli import doctor as module
 
-    module.show_checks(as_json=as_json)
+    if record is not None:
+        if root is not None or as_json or is_strict:
+            raise click.UsageError("--record only writes an archive: give no other option with it")
+        module.record_host(record)
+        return
+    module.show_checks(root=root, as_json=as_json, is_strict=is_strict)
 
 
 @ofipy_command.command()

@@ -1,34 +1,71 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``ofipy doctor``: what on this host helps or hinders, a line each."""
+"""``ofipy doctor``: what on this host, or on a recorded one, helps or hinders, a line each."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
-from ofipy.cli.support import CommandError, data_console, print_json
+from ofipy.cli.host import open_tree
+from ofipy.cli.support import CommandError, data_console, print_json, status_console
 from ofipy.doctor.document import describe
-from ofipy.doctor.examine import examine_process, examine_tree
+from ofipy.doctor.examine import examine_host, examine_process
 from ofipy.doctor.finding import Finding, State
+from ofipy.doctor.look import look
+from ofipy.doctor.record import RecordingTree
 from ofipy.doctor.text import print_findings
 from ofipy.host.tree import Tree
 
-__all__ = ["report", "show_checks"]
+__all__ = ["name_host", "record_host", "report", "show_checks"]
 
 
-def show_checks(*, as_json: bool) -> None:
-    """Print every finding of this host.
+def show_checks(*, root: str | None, as_json: bool, is_strict: bool) -> None:
+    """Print every finding of a host.
 
     Parameters
     ----------
+    root : str, optional
+        A recorded tree; None: this host, and what this process could do on it.
     as_json : bool
         One document in place of a table.
+    is_strict : bool
+        Whether a warning is a failure, too.
 
     Raises
     ------
     CommandError
-        After printing, when a rule has failed. Warnings are no failure.
+        After printing, when a rule has failed.
     """
-    tree = Tree()
-    report([*examine_process(tree), *examine_tree(tree)], as_json=as_json)
+    tree = open_tree(root)
+    findings = examine_process(tree) if root is None else []
+    findings += examine_host(look(tree))
+    report(findings, as_json=as_json, is_strict=is_strict, host=name_host(tree))
+
+
+def record_host(file: str) -> None:
+    """Write what the rules read of this host into a new archive.
+
+    Raises
+    ------
+    CommandError
+        When it cannot be written.
+    """
+    tree = RecordingTree()
+    host = look(tree)
+    findings = examine_host(host)
+    try:
+        tree.write(file, host.seconds)
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}") from error
+    bad = sum(each.is_bad for each in findings)
+    size = os.path.getsize(file)
+    status_console().print(
+        f"{file}: {size} bytes; {len(findings)} findings, {bad} to look at (--root {file})"
+    )
+
+
+def name_host(tree: Tree) -> str | None:
+    """What a host calls itself."""
+    return tree.line("proc/sys/kernel/hostname")
 
 
 def report(findings: Sequence[Finding], *, as_json: bool, is_strict: bool = False, **more: Any) -> None:

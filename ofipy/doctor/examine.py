@@ -2,21 +2,48 @@
 """Every rule of one host, in the order in which they are shown."""
 
 import ofipy
+from ofipy.doctor import congestion, integrity, link, pcie, placement, surroundings
 from ofipy.doctor.attach import check_attach, try_attach
 from ofipy.doctor.congestion_control import check_congestion_control
 from ofipy.doctor.finding import Finding
+from ofipy.doctor.host import Host
 from ofipy.doctor.key import check_key
 from ofipy.doctor.limits import check_descriptors, check_locked, check_shared_memory
 from ofipy.doctor.providers import check_choice, check_interfaces, check_libfabric, check_verbs
 from ofipy.host.device import list_devices
 from ofipy.host.tree import Tree
 
-__all__ = ["examine_process", "examine_tree"]
+__all__ = ["examine_host", "examine_process"]
+
+_RULES = (
+    placement.check_nodes,
+    placement.check_governor,
+    surroundings.check_clock,
+    surroundings.check_gpu_memory,
+    surroundings.check_temperatures,
+    link.check_states,
+    link.check_widths,
+    link.check_rates,
+    integrity.check_link_errors,
+    pcie.check_slots,
+    pcie.check_errors,
+    congestion.check_retransmissions,
+    congestion.check_marks,
+    congestion.check_pauses,
+    integrity.check_discards,
+    surroundings.check_mtu,
+)
 
 
-def examine_tree(tree: Tree) -> list[Finding]:
+def examine_host(host: Host) -> list[Finding]:
     """What the kernel's files say, of this host or of a recorded one."""
-    return [check_shared_memory(tree), check_descriptors(tree), check_locked(tree, list_devices(tree))]
+    tree = host.tree
+    limits = [
+        check_shared_memory(tree),
+        check_descriptors(tree),
+        check_locked(tree, [each.name for each in host.devices]),
+    ]
+    return limits + [finding for check in _RULES for finding in check(host)]
 
 
 def examine_process(tree: Tree) -> list[Finding]:

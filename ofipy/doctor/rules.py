@@ -2,10 +2,21 @@
 """The table of rules: every id, threshold and remedy of the doctor, and the one comparison with thresholds."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ofipy.doctor.finding import Finding, Rule, State
 
-__all__ = ["RULES", "find", "judge"]
+__all__ = [
+    "ERROR_THRESHOLDS",
+    "LEAST_PACKETS",
+    "LEAST_RETRANSMISSIONS",
+    "MOST_DISCARDS",
+    "RULES",
+    "XMIT_WAIT",
+    "find",
+    "judge",
+    "soften",
+]
 
 _TABLE = (
     # This process: whether open() and the providers can work.
@@ -119,6 +130,31 @@ _TABLE = (
     Rule("app.way", "way", "application", "ofipy info says what verbs misses"),
 )  # fmt: skip
 
+# Standing counts above which a link is suspicious: error_thresholds of infiniband-diags, by the kernel's names.
+ERROR_THRESHOLDS = {
+    "symbol_error": 10,
+    "link_error_recovery": 10,
+    "link_downed": 10,
+    "port_rcv_errors": 10,
+    "port_rcv_remote_physical_errors": 100,
+    "port_rcv_switch_relay_errors": 100,
+    "port_xmit_constraint_errors": 100,
+    "port_rcv_constraint_errors": 100,
+    "local_link_integrity_errors": 10,
+    "excessive_buffer_overrun_errors": 10,
+    "rx_crc_errors": 10,
+    "rx_symbol_err_phy": 10,
+    "rx_crc_errors_phy": 10,
+}
+MOST_DISCARDS = 100
+"""Discards since the counters began that need no attention: PortXmitDiscards of the same file."""
+XMIT_WAIT = (0.10, 0.50)
+"""Share of the time in which a port had to wait for credits: warning, failure."""
+LEAST_PACKETS = 100
+"""A share of fewer packets says nothing."""
+LEAST_RETRANSMISSIONS = 3
+"""Fewer are no pattern."""
+
 RULES = {rule.id: rule for rule in _TABLE}
 """By id, in the order of the ladder."""
 
@@ -191,3 +227,9 @@ def judge(
     return find(
         rule, state, text, place=place, sources=sources, remedy=remedy, measured=measured, threshold=threshold
     )
+
+
+def soften(finding: Finding, note: str) -> Finding:
+    """A finding on what may be long over: at most a warning, with a note on the time that it stands for."""
+    state = State.WARNING if finding.state is State.FAILED else finding.state
+    return replace(finding, state=state, text=f"{finding.text} {note}")

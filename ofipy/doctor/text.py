@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Findings as a table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
@@ -13,11 +14,13 @@ from ofipy.doctor.finding import Finding, State
 __all__ = ["print_findings"]
 
 _STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "red"}
+_SHOWN = 3  # places of one rule that are in order; more are counted
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """Print a row for each; a column for their places if they have any."""
-    placed = any(each.place for each in findings)
+    """Print a row for each that is judged; a column for their places if they have any."""
+    shown = [each for each in findings if each.state is not State.ABSENT]
+    placed = any(each.place for each in shown)
     table = Table()
     table.add_column("check", no_wrap=True)
     if placed:
@@ -25,8 +28,24 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
     table.add_column("state", no_wrap=True)
     table.add_column("what is there", min_width=WRAPPED_WIDTH)
     table.add_column("what to do", min_width=WRAPPED_WIDTH)
-    for each in findings:
-        state = Text(each.state, _STYLES.get(each.state, ""))
-        where = (each.place or "-",) if placed else ()
-        table.add_row(each.rule.name, *where, state, each.text, each.remedy)
+    for name, place, state, text, remedy in build_rows(shown):
+        where = (place or "-",) if placed else ()
+        table.add_row(name, *where, Text(state, _STYLES.get(state, "")), text, remedy)
     print_table(console, table)
+
+
+def build_rows(findings: Sequence[Finding]) -> Iterable[tuple[str, str, State, str, str]]:
+    """The cells. Many places of one rule that are all in order share a row."""
+    for (name, state), group in groupby(findings, key=lambda each: (each.rule.name, each.state)):
+        several = list(group)
+        if state is State.OK and len(several) > _SHOWN:
+            yield (
+                name,
+                f"{len(several)} places",
+                state,
+                f"{several[0].place}: {several[0].text}; others likewise",
+                "",
+            )
+            continue
+        for each in several:
+            yield name, each.place, state, each.text, each.remedy

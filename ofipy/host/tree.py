@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
-__all__ = ["Tree"]
+__all__ = ["Files", "Folder", "Tree"]
 
 _LINKS = 40  # followed in one path, as the kernel has it (path_resolution(7))
 _LONGEST = 1 << 20  # bytes of one file; the kernel's are far shorter
@@ -99,6 +99,29 @@ class Folder:
         return os.path.lexists(self._path(path))
 
 
+class Below:
+    """The files below a folder of others, as if it were the root."""
+
+    def __init__(self, files: Files, folder: tuple[str, ...]) -> None:
+        self._files, self._folder = files, folder
+
+    def read(self, path: tuple[str, ...]) -> bytes | None:
+        """The contents of a regular file."""
+        return self._files.read((*self._folder, *path))
+
+    def link(self, path: tuple[str, ...]) -> str | None:
+        """The target; an absolute one begins at this folder."""
+        return self._files.link((*self._folder, *path))
+
+    def names(self, path: tuple[str, ...]) -> Iterable[str]:
+        """What the folder has."""
+        return self._files.names((*self._folder, *path))
+
+    def exists(self, path: tuple[str, ...]) -> bool:
+        """Whether it is there."""
+        return self._files.exists((*self._folder, *path))
+
+
 class Archive:
     """Files of a tar archive. It is read once into memory and never unpacked."""
 
@@ -176,6 +199,8 @@ class Tree:
     ----------
     root : str
         A folder or a tar archive with ``sys`` and ``proc``; default: this host.
+    files : Files, optional
+        Where the files lie, if not in `root` itself.
 
     Raises
     ------
@@ -183,9 +208,17 @@ class Tree:
         When the root itself cannot be opened. No method raises.
     """
 
-    def __init__(self, root: str = "/") -> None:
+    def __init__(self, root: str = "/", *, files: Files | None = None) -> None:
         self.root = root
-        self._files = open_files(root)
+        self._files = files if files is not None else open_files(root)
+
+    def below(self, folder: str) -> "Tree":
+        """The tree whose root is a folder of this one. It is never live."""
+        parts = tuple(part for part in folder.split("/") if part)
+        return Tree(os.path.join(self.root, *parts), files=Below(self._files, parts))
+
+    def keep(self, file: str, text: str | None, code: int | None) -> None:
+        """Note what a command printed, for trees that are recorded. This one forgets it."""
 
     @property
     def is_live(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CLASS = "sys/class/infiniband"
+BRIDGE = "sys/devices/pci0000:80/0000:80:01.0"
 
 
 def words(text: str) -> list[str]:
@@ -92,13 +93,14 @@ class Recorded:
         for name in names:
             self.files[f"{folder}/{name}"] = f"{values.get(name, 0)}\n"
 
-    def add_device(self, name: str, function: str | None = None, **attributes: str) -> str:
-        """A device. Returns its folder in ``/sys/class/infiniband``."""
+    def add_device(
+        self, name: str, function: str | None = None, bridge: str = BRIDGE, **attributes: str
+    ) -> str:
+        """A device, below a port of the root. Returns its folder in ``/sys/class/infiniband``."""
         folder = f"{CLASS}/{name}"
         if function is None:
             place = f"sys/devices/virtual/infiniband/{name}"
         else:
-            bridge = "sys/devices/pci0000:80/0000:80:01.0"
             place = f"{bridge}/{function}/infiniband/{name}"
             self.add_link(bridge, "16.0 GT/s PCIe", "16", "16.0 GT/s PCIe", "16")
             self.add_function(f"{bridge}/{function}")
