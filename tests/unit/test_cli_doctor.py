@@ -49,7 +49,7 @@ class TestCommand:
             *("measured", "threshold", "unit", "sources"),
         }
         assert found["provider"]["finding"].startswith("open() takes shm")
-        assert list(found) == [
+        assert list(found)[:10] == [
             "provider",
             "interfaces",
             "congestion control",
@@ -61,7 +61,7 @@ class TestCommand:
             "descriptors",
             "locked memory",
         ]
-        assert all(name in printed for name in found)
+        assert all(name in printed for name, each in found.items() if each["state"] != "absent")
 
     def test_it_fits_a_narrow_terminal(self) -> None:
         assert max(map(len, run(COLUMNS="60")[0].splitlines())) <= 60
