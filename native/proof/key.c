@@ -48,7 +48,7 @@ static int refuse_key_file(struct ofpi_key *key, int error)
     return error;
 }
 
-int ofpi_key_read(struct ofpi_key *key, const char *path, char *text, size_t text_size)
+int ofpi_key_read(struct ofpi_key *key, const char *setting, const char *path, char *text, size_t text_size)
 {
     const char *fault;
     struct stat status;
@@ -59,18 +59,17 @@ int ofpi_key_read(struct ofpi_key *key, const char *path, char *text, size_t tex
         return 0;
     error = read_key_file(key, path, &status);
     if (error == -ENOENT) {
-        snprintf(text, text_size,
-                 "OFIPY_AUTH_KEY_FILE=%s: the key file is missing; copy the peer's, or make one: ofipy key new", path);
+        snprintf(text, text_size, "%s=%s: the key file is missing; copy the peer's, or make one: ofipy key new",
+                 setting, path);
         return refuse_key_file(key, error);
     }
     if (error) {
-        snprintf(text, text_size, "OFIPY_AUTH_KEY_FILE=%s: %s; name a file that this user can read", path,
-                 strerror(-error));
+        snprintf(text, text_size, "%s=%s: %s; name a file that this user can read", setting, path, strerror(-error));
         return refuse_key_file(key, error);
     }
     fault = describe_fault(key, &status);
     if (fault) {
-        snprintf(text, text_size, "OFIPY_AUTH_KEY_FILE=%s: %s", path, fault);
+        snprintf(text, text_size, "%s=%s: %s", setting, path, fault);
         return refuse_key_file(key, -EACCES);
     }
     return 0;

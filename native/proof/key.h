@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The authentication key that a process proves to its peers, from the file that OFIPY_AUTH_KEY_FILE names. */
+/* An authentication key, as the file contains it that OFIPY_AUTH_KEY_FILE or OFIPY_AUTH_KEY_FILE_ACCEPTED names. */
 #ifndef OFPI_KEY_H
 #define OFPI_KEY_H
 
@@ -15,9 +15,9 @@ struct ofpi_key {
 };
 
 /*
- * Read the key file `path`; NULL or "": no key is set. 0, or a negative errno with a text that names OFIPY_AUTH_KEY_FILE,
- * the file and a remedy, and says nothing about the key's contents. After an error *key is empty.
+ * Read the key file `path`; NULL or "": no key is set. 0, or a negative errno with a text that names the setting, the file
+ * and a remedy, and says nothing about the key's contents. After an error *key is empty.
  */
-int ofpi_key_read(struct ofpi_key *key, const char *path, char *text, size_t text_size);
+int ofpi_key_read(struct ofpi_key *key, const char *setting, const char *path, char *text, size_t text_size);
 
 #endif

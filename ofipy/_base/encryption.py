@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The settings ``OFIPY_ENCRYPTION`` and ``OFIPY_TLS_…``, checked before a domain opens; ``tcp`` encrypts."""
+"""The settings of encryption and further keys, checked before a domain opens; ``tcp`` encrypts."""
 
 from ofipy._base import config
 from ofipy._base.errors import ConfigError
@@ -44,6 +44,12 @@ def check_encryption(encryption: Encryption) -> None:
             f"certificates need {', '.join(f'OFIPY_{name}' for name in missing)} too",
             operation="open a domain",
             remedy="set OFIPY_TLS_CERT, OFIPY_TLS_KEY and OFIPY_TLS_CA, or none of the OFIPY_TLS_… variables",
+        )
+    if config.value("AUTH_KEY_FILE_ACCEPTED") and not config.value("AUTH_KEY_FILE"):
+        raise ConfigError(
+            "OFIPY_AUTH_KEY_FILE_ACCEPTED names further keys, and OFIPY_AUTH_KEY_FILE, the one to prove, is not set",
+            operation="open a domain",
+            remedy="set both, or neither",
         )
     if is_encrypting() and not config.value("AUTH_KEY_FILE"):
         setting = "ENCRYPTION=required" if missing else "TLS_CERT"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The key that peers prove to each other, and which endpoints' peers have proven it.
 
-The key is in the file that ``OFIPY_AUTH_KEY_FILE`` names. An endpoint reads it when its domain is opened, and the
-setting may change afterwards: :func:`ofipy.job` sets the job's key. What a peer has proven is the key that the domain
-was opened with.
+The key is in the file that ``OFIPY_AUTH_KEY_FILE`` names. A domain reads it when it is opened, and follows the file:
+a peer that connects later proves what is in it then. The setting may change afterwards, too: :func:`ofipy.job` sets the
+job's key. What a peer has proven is the key of the file that the domain was opened with.
 """
 
 import os
@@ -16,6 +16,7 @@ __all__ = ["Proof", "read_key"]
 
 _SIZES = range(16, 1025)  # bytes of a key
 _NAME = "AUTH_KEY_FILE"
+_DESCRIPTORS = ("/proc/", "/dev/fd/")  # what a path leads to that begins so may be another file meanwhile
 
 _last: tuple[tuple[object, ...], bytes] | None = (
     None  # what tells a file and its state from others; its fingerprint
@@ -116,7 +117,12 @@ class Proof:
         )
 
     def _is_set_now(self, path: str) -> bool:
-        """Whether the key is still the one that the domain was opened with."""
+        """Whether the key is still the one that the domain was opened with, or what has come in its place.
+
+        Providers follow the file of a key, whose path then stays. A job's key is in a file without a name.
+        """
+        if path == self._path and not path.startswith(_DESCRIPTORS):
+            return True
         try:
             return _key_now(path, "receive an object") == self._key
         except FabricError:

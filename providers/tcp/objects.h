@@ -20,7 +20,7 @@
 #include "meet/versions.h"
 #include "ofipy/check.h"
 #include "ofipy/services.h"
-#include "proof/key.h"
+#include "proof/keyring.h"
 #include "stream/stream.h"
 #include "stream/tls_files.h"
 #include "stream/wire.h"
@@ -120,7 +120,7 @@ struct tcp_domain {
     uint64_t rendezvous_size;
     char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's default, or reno within the host */
     bool extension;                                      /* offer the extension to peers, and accept theirs */
-    struct ofpi_key key;                                 /* the configured key, which peers must prove */
+    struct ofpi_key_files keys;                          /* the configured keys, of which peers must prove one */
     enum tcp_encryption encryption; /* by OFIPY_ENCRYPTION, and by whether there is a certificate */
     struct tcp_tls_files files;
     uint64_t host_id;            /* core->host_id; 0: not known, so no connection counts as within this host */
@@ -201,9 +201,11 @@ struct tcp_meeting {
     struct tcp_race *race;     /* for a peer with several addresses that we connect to; else NULL */
     union tcp_address address; /* the address at which the peer listens */
     uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* see auth.c */
-    uint8_t their_version; /* the extension's, as the peer's last control message says it; 0: it has no extension */
-    const uint8_t *key;    /* the key that both sides prove: the domain's, or the endpoint's key for this host */
-    size_t key_length;     /* 0: no proof is demanded */
+    uint8_t their_version;     /* the extension's, as the peer's last control message says it; 0: it has no extension */
+    struct ofpi_keyring *ring; /* one user: the domain's ring when this connection began; NULL: no key is set */
+    uint32_t key_number;       /* of the ring's key that this connector proves */
+    const uint8_t *key;        /* the key that both sides prove: of the ring, or the endpoint's key for this host */
+    size_t key_length;         /* 0: no proof is demanded */
     /* versions of the peer, if no version of it is one of ours: see refusal.c; newest 0: not so */
     struct ofpi_versions foreign;
     uint32_t received; /* bytes in `bytes`, an incomplete control message or header */

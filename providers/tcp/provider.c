@@ -9,6 +9,7 @@
 
 #include "connection/connect.h"
 #include "connection/connection.h"
+#include "connection/key.h"
 #include "connection/secure.h"
 #include "endpoint/endpoint.h"
 #include "address/interface.h"
@@ -80,17 +81,23 @@ static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
     ofp_list_init(&domain->shared.members);
-    error = ofpi_key_read(&domain->key, tcp_core->param_string("AUTH_KEY_FILE"), text, text_size);
-    domain->extension |= domain->key.length > 0;
+    error = ofpi_key_files_open(&domain->keys, tcp_core->param_string("AUTH_KEY_FILE"),
+                                tcp_core->param_string("AUTH_KEY_FILE_ACCEPTED"), text, text_size);
+    domain->extension |= tcp_domain_has_key(domain);
     if (!error)
         error = tcp_encryption_open(domain, text, text_size);
-    return error ? error : tcp_congestion_control_read(domain, text, text_size);
+    if (!error)
+        error = tcp_congestion_control_read(domain, text, text_size);
+    if (error)
+        ofpi_key_files_close(&domain->keys);
+    return error;
 }
 
 static void close_domain(struct ofp_domain *base)
 {
     tcp_chunks_free(tcp_domain_of(base));
     tcp_tls_context_free(tcp_domain_of(base)->tls);
+    ofpi_key_files_close(&tcp_domain_of(base)->keys);
     free(tcp_domain_of(base)->scratch);
 }
 

@@ -22,7 +22,7 @@
 #include "memory/cache.h"
 #include "ofipy/list.h"
 #include "ofipy/services.h"
-#include "proof/key.h"
+#include "proof/keyring.h"
 #include "proof/proof.h"
 #include "queue/send_queue.h"
 
@@ -148,9 +148,9 @@ struct verbs_domain {
     struct verbs_reaper reaper;
     struct verbs_finder finder;
     struct verbs_settings settings;
-    uint8_t key[OFPI_SHA256_SIZE]; /* proven to peers of RDM endpoints; constant, and unused without `has_key` */
-    bool has_key;
-    int registration_error; /* provider_error of the last memory that could not be registered */
+    struct ofpi_key_files keys; /* of which peers of RDM endpoints must prove one; unused without `has_key` */
+    bool has_key;               /* constant, though the keys may change */
+    int registration_error;     /* provider_error of the last memory that could not be registered */
     bool watches_queues;
     bool removed; /* the device was removed: only closing works */
 };

@@ -33,8 +33,6 @@
 
 #define PROVIDER_VERSION 0x00010000u
 #define DEPTH_MAX 65536
-/* The use for which the key of peers is derived from the bytes of the key file. */
-#define KEY_USE "ofipy verbs proof 1"
 
 const struct ofp_core *verbs_core;
 
@@ -184,17 +182,40 @@ static int open_objects(struct verbs_domain *domain)
 }
 
 /* Only RDM endpoints prove a key. */
-static int read_key(struct verbs_domain *domain, char *text, size_t text_size)
+static int read_keys(struct verbs_domain *domain, char *text, size_t text_size)
 {
-    struct ofpi_key key;
     int result;
 
     if (!(domain->base->info->ep_types & OFP_EP_RDM))
         return 0;
-    result = ofpi_key_read(&key, verbs_core->param_string("AUTH_KEY_FILE"), text, text_size);
-    domain->has_key = !result && key.length;
-    if (domain->has_key)
-        ofpi_hkdf_compute(key.bytes, key.length, KEY_USE, domain->key);
+    result = ofpi_key_files_open(&domain->keys, verbs_core->param_string("AUTH_KEY_FILE"),
+                                 verbs_core->param_string("AUTH_KEY_FILE_ACCEPTED"), text, text_size);
+    domain->has_key = domain->keys.ring != NULL;
+    return result;
+}
+
+static int open_device(struct verbs_domain *domain, char *text, size_t text_size)
+{
+    const struct ofp_info *info = domain->base->info;
+    int result;
+
+    if (!verbs_library_load(text, text_size))
+        return -ENOENT;
+    verbs_info_get_address(info, &domain->address);
+    domain->port = verbs_port_find(&domain->address, text, text_size);
+    if (!domain->port) {
+        if (!text[0])
+            snprintf(text, text_size, "the device %s is gone, or its address", info->domain);
+        return -ENODEV;
+    }
+    read_settings(domain);
+    verbs_reaper_open(domain);
+    verbs_finder_open(domain);
+    result = open_objects(domain);
+    if (result) {
+        snprintf(text, text_size, "the device %s cannot be used: %s", info->domain, strerror(-result));
+        close_objects(domain);
+    }
     return result;
 }
 
@@ -204,30 +225,21 @@ static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
     int result;
 
     domain->base = base;
-    result = read_key(domain, text, text_size);
+    result = read_keys(domain, text, text_size);
+    if (!result)
+        result = open_device(domain, text, text_size);
     if (result)
-        return result;
-    if (!verbs_library_load(text, text_size))
-        return -ENOENT;
-    verbs_info_get_address(base->info, &domain->address);
-    domain->port = verbs_port_find(&domain->address, text, text_size);
-    if (!domain->port) {
-        if (!text[0])
-            snprintf(text, text_size, "the device %s is gone, or its address", base->info->domain);
-        return -ENODEV;
-    }
-    read_settings(domain);
-    verbs_reaper_open(domain);
-    verbs_finder_open(domain);
-    result = open_objects(domain);
-    if (result) {
-        snprintf(text, text_size, "the device %s cannot be used: %s", base->info->domain, strerror(-result));
-        close_objects(domain);
-    }
+        ofpi_key_files_close(&domain->keys);
     return result;
 }
 
-static void close_domain(struct ofp_domain *base) { close_objects(verbs_domain_of(base)); }
+static void close_domain(struct ofp_domain *base)
+{
+    struct verbs_domain *domain = verbs_domain_of(base);
+
+    close_objects(domain);
+    ofpi_key_files_close(&domain->keys);
+}
 
 /* ------------------------------------------------------------------------------------------------------- discovery */
 

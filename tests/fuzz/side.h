@@ -55,6 +55,16 @@ static const uint64_t side_region_lengths[SIDE_REGIONS] = {4096, 30000, 100};
 static const uint32_t side_region_access[SIDE_REGIONS] = {OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE,
                                                           OFP_ACCESS_REMOTE_READ, OFP_ACCESS_REMOTE_WRITE};
 
+/* The key that peers must prove, in place of one from a file. */
+static inline void side_set_key(struct tcp_domain *domain)
+{
+    struct ofpi_key key = {.length = sizeof(SIDE_KEY)};
+
+    memcpy(key.bytes, SIDE_KEY, key.length);
+    domain->keys.ring = ofpi_keyring_create(&key, 1);
+    check(domain->keys.ring != NULL);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- regions */
 
 /* Peers name it by its number from 1 on. */
@@ -132,8 +142,8 @@ static inline void side_open(struct side *side, bool connects, bool key, bool ex
     check(ofp_domain_open(provider, &info, &attr, &side->domain, text, sizeof(text)) == 0);
     domain = tcp_domain_of(side->domain);
     domain->extension = extension || key;
-    domain->key.length = key ? sizeof(SIDE_KEY) : 0;
-    memcpy(domain->key.bytes, SIDE_KEY, domain->key.length);
+    if (key)
+        side_set_key(domain);
     check(ofp_cq_open(side->domain, &cq_attr, &side->cq) == 0);
     check(ofp_eq_open(side->domain, &eq_attr, &side->eq) == 0);
     check(connects || ofp_av_open(side->domain, &av_attr, &side->av) == 0);

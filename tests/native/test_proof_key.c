@@ -51,7 +51,7 @@ static void check_refused(const char *file, int error, const char *words)
     char text[256] = "";
 
     memset(&key, 0xa5, sizeof(key));
-    assert_int_equal(ofpi_key_read(&key, file, text, sizeof(text)), error);
+    assert_int_equal(ofpi_key_read(&key, "OFIPY_AUTH_KEY_FILE", file, text, sizeof(text)), error);
     assert_memory_equal(&key, &empty, sizeof(key));
     assert_non_null(strstr(text, "OFIPY_AUTH_KEY_FILE="));
     assert_non_null(strstr(text, file));
@@ -65,7 +65,7 @@ static void check_read(const char *file, const uint8_t *bytes, size_t length)
     char text[256] = "unchanged";
 
     memset(&key, 0xa5, sizeof(key));
-    assert_int_equal(ofpi_key_read(&key, file, text, sizeof(text)), 0);
+    assert_int_equal(ofpi_key_read(&key, "OFIPY_AUTH_KEY_FILE", file, text, sizeof(text)), 0);
     assert_int_equal(key.length, length);
     assert_memory_equal(key.bytes, bytes, length);
     for (size_t i = length; i < OFPI_KEY_MAX; i++)

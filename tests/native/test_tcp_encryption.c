@@ -248,13 +248,19 @@ static void test_an_unknown_host_is_another_one(void **state)
 static void start_handshakes(struct side *side, struct tcp_tls_context *context, struct tcp_stream streams[CLIENTS])
 {
     struct iovec iov = {(char[]){0}, 1};
+    struct ofpi_key key = {.length = strlen(KEY)};
+    struct ofpi_keyring *ring;
 
+    memcpy(key.bytes, KEY, key.length);
+    ring = ofpi_keyring_create(&key, 1);
     for (int i = 0; i < CLIENTS; i++) {
         streams[i] = (struct tcp_stream){.ops = &tcp_plain_stream, .fd = raw_connect(side)};
         assert_int_equal(fcntl(streams[i].fd, F_SETFL, O_NONBLOCK), 0);
-        assert_int_equal(tcp_tls_start(&streams[i], context, true), 0);
+        assert_int_equal(tcp_tls_start(&streams[i], context, &(struct tcp_tls_side){.connector = true, .ring = ring}),
+                         0);
         assert_int_equal(streams[i].ops->writev(&streams[i], &iov, 1), -EAGAIN);
     }
+    ofpi_keyring_release(ring);
 }
 
 static int count_answered(const struct tcp_stream streams[CLIENTS])
@@ -282,8 +288,7 @@ static void test_handshakes_take_turns(void **state)
     (void)state;
     open_both(sides, (struct setting){"required", KEY, NULL}, (struct setting){"required", KEY, NULL});
     assert_int_equal(try_to_talk(&sides[0], &sides[1]), 0);
-    assert_int_equal(tcp_tls_context_create(&context, (const uint8_t *)KEY, strlen(KEY), &by_key, text, sizeof(text)),
-                     0);
+    assert_int_equal(tcp_tls_context_create(&context, &by_key, text, sizeof(text)), 0);
     start_handshakes(&sides[1], context, streams);
     post(&sides[1], tagged(OFP_TRECV, OFP_PEER_ANY, 1, &room, 1, 2));
     post(&sides[0], tagged(OFP_TSEND, sides[0].peer, 1, &byte, 1, 1));

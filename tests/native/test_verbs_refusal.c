@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer over verbs that has the key, and whose release speaks no version of rdm that this one does, in both roles. The connection
- * manager is played here.
+ * A peer over verbs that has a key, and whose release speaks no version of rdm that this one does, in both roles: its
+ * versions count if its key does. The connection manager is played here.
  */
 #include "verbs_fixture.h"
 
@@ -13,6 +13,7 @@
 #include "rdm/transfer/packet.h"
 
 #define KEY "the key of these tests"
+#define ACCEPTED_KEY "the key before that"
 #define SECOND UINT64_C(1000000000)
 enum { LATER = 9, RECEIVE = 5, PAIR = 77, PORT = 7777 };
 
@@ -96,23 +97,33 @@ static void hear_request(void)
 
 /* ---------------------------------------------------------------------------------------------------------- both sides */
 
+static void write_key(char *path, const char *key)
+{
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, key, strlen(key)), (ssize_t)strlen(key));
+    assert_int_equal(fchmod(fd, 0600), 0);
+    close(fd);
+}
+
 static int open_side(void **state)
 {
     struct ofp_info info = played_info(OFP_EP_RDM, OFP_CAP_MSG | OFP_CAP_TAGGED);
-    char path[] = "/tmp/ofipy-key-XXXXXX";
-    int fd = mkstemp(path);
+    char path[] = "/tmp/ofipy-key-XXXXXX", accepted[] = "/tmp/ofipy-key-XXXXXX";
 
     (void)state;
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, KEY, strlen(KEY)), (ssize_t)strlen(KEY));
-    assert_int_equal(fchmod(fd, 0600), 0);
-    close(fd);
+    write_key(path, KEY);
+    write_key(accepted, ACCEPTED_KEY);
     setenv("OFIPY_AUTH_KEY_FILE", path, 1);
+    setenv("OFIPY_AUTH_KEY_FILE_ACCEPTED", accepted, 1);
     context.ops = (struct ibv_context_ops){.poll_cq = poll_cq, .post_srq_recv = post_srq_recv};
     fake_provider();
     side_open_info(&side, &info, OFP_PROGRESS_MANUAL, 0);
     unsetenv("OFIPY_AUTH_KEY_FILE");
+    unsetenv("OFIPY_AUTH_KEY_FILE_ACCEPTED");
     unlink(path);
+    unlink(accepted);
     verbs_calls.connect = connect_and_wait;
     verbs_calls.reject = reject_and_wait;
     there = (union tcp_address){
@@ -137,11 +148,14 @@ static void write_hello(uint8_t version, uint8_t bytes[OFPI_RDM_HELLO_SIZE])
     ofpi_rdm_hello_encode(&hello, bytes);
 }
 
-static const uint8_t *domain_key(void)
+/* The endpoint's own key, or the one that it only accepts. */
+enum { OWN, ACCEPTED };
+
+static const uint8_t *domain_key(int which)
 {
     const struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
 
-    return rdm->domain->key;
+    return rdm->domain->keys.ring->keys[which].verbs_key;
 }
 
 static void check_end(int error)
@@ -162,43 +176,105 @@ static void check_end(int error)
 
 /* --------------------------------------------------------------------------------------------------------- we call it */
 
-static void test_an_answer_of_a_later_release(void **state)
+static struct rdma_cm_event reject_said(void)
 {
-    bool proves = *(bool *)*state;
-    struct verbs_facts facts = {.caller_hello_length = OFPI_RDM_HELLO_SIZE,
-                                .acceptor_hello_length = OFPI_RDM_HELLO_SIZE};
+    return (struct rdma_cm_event){.id = said.id, .event = RDMA_CM_EVENT_REJECTED, .status = VERBS_REJECTED_BY_PROGRAM};
+}
+
+/* The endpoint's first request is answered with a challenge, and the endpoint proves the key `which`. */
+static void challenge_caller(struct verbs_facts *facts, int which)
+{
     struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
-    uint8_t bytes[VERBS_VERSION_DATA_MAX] = {0}, proof[OFPI_PROOF_SIZE], byte = 1;
-    struct ofp_operation op = tagged(OFP_TSEND, peer, 1, &byte, 1, RECEIVE);
-    struct rdma_cm_event rejection = {.event = RDMA_CM_EVENT_REJECTED, .status = VERBS_REJECTED_BY_PROGRAM};
+    uint8_t bytes[VERBS_CHALLENGE_DATA_MAX] = {VERBS_REJECT_CHALLENGE, VERBS_PROOF_VERSION};
     struct verbs_path_request request;
 
-    assert_int_equal(ofp_post(side.endpoint, &op, 1), 1);
     hear_request();
     assert_true(verbs_request_decode(said.bytes, said.length, &request));
-    assert_true(request.has_key);
-    memcpy(facts.caller_hello, request.hello, request.hello_length);
-    facts.caller = rdm->address;
-    facts.acceptor = there;
-    /* Its challenge: two bytes, number, nonce, hello. */
-    bytes[0] = VERBS_REJECT_CHALLENGE;
-    bytes[1] = VERBS_PROOF_VERSION;
-    write_hello(LATER, facts.acceptor_hello);
-    memcpy(bytes + 2 + VERBS_CHALLENGE_SIZE + VERBS_ACCEPTOR_NONCE_SIZE, facts.acceptor_hello, OFPI_RDM_HELLO_SIZE);
-    rejection.id = said.id;
-    tell(rejection, bytes, VERBS_CHALLENGE_DATA_MAX);
+    assert_true(request.has_key && !request.has_proof);
+    *facts =
+        (struct verbs_facts){.caller_hello_length = OFPI_RDM_HELLO_SIZE, .acceptor_hello_length = OFPI_RDM_HELLO_SIZE};
+    memcpy(facts->caller_hello, request.hello, request.hello_length);
+    facts->caller = rdm->address;
+    facts->acceptor = there;
+    /* Behind the two bytes: number, nonce, hello. */
+    write_hello(LATER, facts->acceptor_hello);
+    memcpy(bytes + 2 + VERBS_CHALLENGE_SIZE + VERBS_ACCEPTOR_NONCE_SIZE, facts->acceptor_hello, OFPI_RDM_HELLO_SIZE);
+    tell(reject_said(), bytes, sizeof(bytes));
     /* Nobody is told yet: the other side is to believe our versions. */
     hear_request();
     assert_true(verbs_request_decode(said.bytes, said.length, &request));
     assert_true(request.has_proof);
-    memcpy(facts.caller_nonce, request.nonce, sizeof(facts.caller_nonce));
-    assert_true(verbs_proof_is_valid(domain_key(), &facts, VERBS_CALLER, 0, request.proof));
-    bytes[0] = VERBS_REJECT_VERSION;
-    verbs_proof_compute(domain_key(), &facts, VERBS_ACCEPTOR, VERBS_NO_PAIR, proof);
+    memcpy(facts->caller_nonce, request.nonce, sizeof(facts->caller_nonce));
+    assert_true(verbs_proof_is_valid(domain_key(which), facts, VERBS_CALLER, 0, request.proof));
+}
+
+static void answer_with_version(struct verbs_facts *facts, int which, bool proves)
+{
+    uint8_t bytes[VERBS_VERSION_DATA_MAX] = {VERBS_REJECT_VERSION}, proof[OFPI_PROOF_SIZE];
+
+    verbs_proof_compute(domain_key(which), facts, VERBS_ACCEPTOR, VERBS_NO_PAIR, proof);
     proof[0] ^= !proves;
-    rejection.id = said.id;
-    tell(rejection, bytes, 1 + verbs_answer_encode(bytes + 1, facts.acceptor_hello, OFPI_RDM_HELLO_SIZE, proof));
+    tell(reject_said(), bytes, 1 + verbs_answer_encode(bytes + 1, facts->acceptor_hello, OFPI_RDM_HELLO_SIZE, proof));
+}
+
+static void post_send(void)
+{
+    static uint8_t byte = 1;
+    struct ofp_operation op = tagged(OFP_TSEND, peer, 1, &byte, 1, RECEIVE);
+
+    assert_int_equal(ofp_post(side.endpoint, &op, 1), 1);
+}
+
+static void test_an_answer_of_a_later_release(void **state)
+{
+    bool proves = *(bool *)*state;
+    struct verbs_facts facts;
+
+    post_send();
+    challenge_caller(&facts, OWN);
+    answer_with_version(&facts, OWN, proves);
     check_end(proves ? EPROTONOSUPPORT : EACCES);
+}
+
+/* The peer has the accepted key alone: the endpoint calls again, and proves that one. */
+static void test_an_answer_by_the_accepted_key(void **state)
+{
+    const uint8_t other_key = VERBS_REJECT_OTHER_KEY;
+    struct verbs_facts facts;
+
+    (void)state;
+    post_send();
+    challenge_caller(&facts, OWN);
+    tell(reject_said(), &other_key, 1);
+    challenge_caller(&facts, ACCEPTED);
+    answer_with_version(&facts, ACCEPTED, true);
+    check_end(EPROTONOSUPPORT);
+}
+
+/* A caller has proven one key: the answer by another one is none. */
+static void test_an_answer_by_a_key_that_was_not_proven(void **state)
+{
+    struct verbs_facts facts;
+
+    (void)state;
+    post_send();
+    challenge_caller(&facts, OWN);
+    answer_with_version(&facts, ACCEPTED, true);
+    check_end(EACCES);
+}
+
+static void test_a_peer_that_has_none_of_the_keys(void **state)
+{
+    const uint8_t other_key = VERBS_REJECT_OTHER_KEY;
+    struct verbs_facts facts;
+
+    (void)state;
+    post_send();
+    challenge_caller(&facts, OWN);
+    tell(reject_said(), &other_key, 1);
+    challenge_caller(&facts, ACCEPTED);
+    tell(reject_said(), &other_key, 1);
+    check_end(EACCES);
 }
 
 /* -------------------------------------------------------------------------------------------------------- it calls us */
@@ -218,9 +294,8 @@ static void call_side(const uint8_t *data, size_t length)
     assert_ptr_equal(said.id, id);
 }
 
-static void test_a_call_of_a_later_release(void **state)
+static void check_call(int which, bool proves)
 {
-    bool proves = *(bool *)*state;
     struct verbs_facts facts = {.caller_hello_length = OFPI_RDM_HELLO_SIZE};
     struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
     uint8_t first[VERBS_FIRST_REQUEST_MAX], second[VERBS_PROOF_REQUEST_SIZE], proof[OFPI_PROOF_SIZE], room;
@@ -235,7 +310,7 @@ static void test_a_call_of_a_later_release(void **state)
     assert_int_equal(ofp_cq_read(side.cq, &row, 1), 0);
     facts.caller = there;
     facts.acceptor = rdm->address;
-    verbs_proof_compute(domain_key(), &facts, VERBS_CALLER, PAIR, proof);
+    verbs_proof_compute(domain_key(which), &facts, VERBS_CALLER, PAIR, proof);
     proof[0] ^= !proves;
     call_side(second, verbs_second_request_encode(second, PORT, &facts, proof));
     if (!proves) {
@@ -247,8 +322,16 @@ static void test_a_call_of_a_later_release(void **state)
     assert_int_equal(said.bytes[0], VERBS_REJECT_VERSION);
     assert_true(verbs_answer_decode(said.bytes + 1, said.length - 1u, &facts, proof));
     assert_int_equal(facts.acceptor_hello[4], OFPI_RDM_VERSION);
-    assert_true(verbs_proof_is_valid(domain_key(), &facts, VERBS_ACCEPTOR, VERBS_NO_PAIR, proof));
+    assert_true(verbs_proof_is_valid(domain_key(which), &facts, VERBS_ACCEPTOR, VERBS_NO_PAIR, proof));
     check_end(EPROTONOSUPPORT);
+}
+
+static void test_a_call_of_a_later_release(void **state) { check_call(OWN, *(bool *)*state); }
+
+static void test_a_call_with_the_accepted_key(void **state)
+{
+    (void)state;
+    check_call(ACCEPTED, true);
 }
 
 int main(void)
@@ -259,6 +342,10 @@ int main(void)
         cmocka_unit_test_prestate_setup_teardown(test_an_answer_of_a_later_release, open_side, close_side, &lies),
         cmocka_unit_test_prestate_setup_teardown(test_a_call_of_a_later_release, open_side, close_side, &proves),
         cmocka_unit_test_prestate_setup_teardown(test_a_call_of_a_later_release, open_side, close_side, &lies),
+        cmocka_unit_test_setup_teardown(test_an_answer_by_the_accepted_key, open_side, close_side),
+        cmocka_unit_test_setup_teardown(test_an_answer_by_a_key_that_was_not_proven, open_side, close_side),
+        cmocka_unit_test_setup_teardown(test_a_peer_that_has_none_of_the_keys, open_side, close_side),
+        cmocka_unit_test_setup_teardown(test_a_call_with_the_accepted_key, open_side, close_side),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

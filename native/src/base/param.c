@@ -49,6 +49,9 @@ static const struct ofp_param core_params[] = {
      0, 0},
     {"AUTH_KEY_FILE", OFP_PARAM_STRING, "",
      "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused", 0, 0},
+    {"AUTH_KEY_FILE_ACCEPTED", OFP_PARAM_STRING, "",
+     "Files with further keys that peers may prove, with : between them, while processes change to another key one by one",
+     0, 0},
     {"ENCRYPTION", OFP_PARAM_STRING, "auto",
      "Connections over tcp that are encrypted, by TLS 1.3: required (all), auto (where OFIPY_TLS_CERT is set those between "
      "hosts, else none) or off, alike on all sides",

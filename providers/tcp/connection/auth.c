@@ -20,9 +20,10 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include "address/interface.h"
+#include "connection/connect.h"
 #include "connection/connection.h"
 #include "connection/credit.h"
+#include "connection/key.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/send.h"
@@ -30,28 +31,6 @@
 
 _Static_assert(TCP_PROOF_SIZE == OFPI_PROOF_SIZE, "the op TCP_PROOF carries one proof");
 _Static_assert(TCP_PROOF_SIZE == TCP_NONCE_WORDS * 8, "a proof has as many words as a nonce");
-
-/* -------------------------------------------------------------------------------------------------------------- keys */
-
-int tcp_key_choose(struct tcp_connection *connection)
-{
-    const struct tcp_domain *domain = connection->endpoint->domain;
-    const struct ofp_endpoint *base = connection->endpoint->base;
-    struct tcp_meeting *meeting = connection->meeting;
-    union tcp_address theirs = {0};
-    socklen_t length = sizeof(theirs);
-
-    if (getpeername(connection->stream.fd, &theirs.any, &length) != 0)
-        return -errno;
-    tcp_address_clear_unused(&theirs);
-    meeting->key = domain->key.bytes;
-    meeting->key_length = domain->key.length;
-    if (!domain->key.length && base && base->local_key && tcp_is_of_this_host(&theirs)) {
-        meeting->key = base->local_key;
-        meeting->key_length = OFP_KEY_SIZE;
-    }
-    return 0;
-}
 
 /* ----------------------------------------------------------------------------------------------------- disagreements */
 
@@ -82,8 +61,7 @@ enum tcp_key_place tcp_key_find_place(const struct tcp_connection *connection)
 {
     if (!connection->meeting->key_length)
         return TCP_KEY_IS_THERE;
-    return connection->meeting->key == connection->endpoint->domain->key.bytes ? TCP_KEY_IS_HERE
-                                                                               : TCP_LOCAL_KEY_IS_HERE;
+    return connection->meeting->ring ? TCP_KEY_IS_HERE : TCP_LOCAL_KEY_IS_HERE;
 }
 
 void tcp_connection_end_for_key(struct tcp_connection *connection, int error, enum tcp_key_place place)
@@ -98,6 +76,8 @@ static enum tcp_key_place find_difference(const struct tcp_connection *connectio
 
 void tcp_connection_end_for_wrong_key(struct tcp_connection *connection)
 {
+    if (tcp_connect_retry_key(connection))
+        return;
     tcp_connection_end(connection, EACCES, false, key_texts[find_difference(connection)]);
 }
 
@@ -235,11 +215,10 @@ void tcp_proof_send(struct tcp_connection *connection)
 static bool is_proof_valid(const struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct ofpi_transcript transcript = build_transcript(connection, !connection->connector);
-    const struct tcp_meeting *meeting = connection->meeting;
     uint8_t proof[OFPI_PROOF_SIZE];
 
     tcp_words_encode(header->words, proof);
-    return ofpi_proof_is_valid(meeting->key, meeting->key_length, &transcript, proof);
+    return tcp_key_verify(connection, &transcript, proof);
 }
 
 bool tcp_auth_handle_message(struct tcp_connection *connection, const struct tcp_header *header)

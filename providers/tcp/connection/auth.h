@@ -5,8 +5,6 @@
 #include "objects.h"
 #include "proof/proof.h"
 
-/* Choose the key to prove on this connection. Its socket must be connected, since the peer's address matters. */
-int tcp_key_choose(struct tcp_connection *connection);
 /* How the keys of both sides differ. */
 enum tcp_key_place {
     TCP_KEY_IS_HERE,
@@ -22,7 +20,10 @@ enum tcp_key_place tcp_key_find_place(const struct tcp_connection *connection);
 void tcp_key_warn(const struct tcp_connection *connection, enum tcp_key_place place);
 /* End the connection: only one side has a key, and one of them rejected the other. */
 void tcp_connection_end_for_key(struct tcp_connection *connection, int error, enum tcp_key_place place);
-/* End the connection: both sides have a key, and one of them rejected the proof of the other. */
+/*
+ * Both sides have a key, and one of them rejected the proof of the other: begin again with the next key, or end the
+ * connection if there is none.
+ */
 void tcp_connection_end_for_wrong_key(struct tcp_connection *connection);
 /* Change to TCP_PROVING and send the hello. False: the connection is over. */
 bool tcp_auth_start(struct tcp_connection *connection);

@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "connection/auth.h"
 #include "connection/connection.h"
+#include "connection/key.h"
 #include "connection/race.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
@@ -288,7 +288,8 @@ void tcp_socket_connected(struct tcp_connection *connection)
 /* Return to the state before the first request. */
 static void clear_attempt(struct tcp_connection *connection)
 {
-    tcp_connection_set_state(connection, TCP_CONNECTING);
+    if (connection->state != TCP_CONNECTING)
+        tcp_connection_set_state(connection, TCP_CONNECTING);
     tcp_queue_discard(connection);
     connection->hello_received = false;
     connection->meeting->identified = false;
@@ -307,6 +308,15 @@ bool tcp_connect_retry_encrypted(struct tcp_connection *connection)
     if (!tcp_encryption_is_host_bound(connection) || !connection->connector || connection->endpoint->connects)
         return false;
     connection->meeting->must_encrypt = true;
+    start_again(connection);
+    return true;
+}
+
+bool tcp_connect_retry_key(struct tcp_connection *connection)
+{
+    if (!connection->connector || connection->endpoint->connects || !tcp_key_advance(connection))
+        return false;
+    connection->meeting->must_encrypt = false;
     start_again(connection);
     return true;
 }

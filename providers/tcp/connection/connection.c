@@ -138,6 +138,7 @@ void tcp_meeting_free(struct tcp_connection *connection)
     if (connection->meeting->race)
         tcp_race_close(connection->meeting->race);
     free(connection->meeting->race);
+    ofpi_keyring_release(connection->meeting->ring);
     free(connection->meeting);
     connection->meeting = NULL;
 }

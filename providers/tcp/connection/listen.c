@@ -17,6 +17,7 @@
 
 #include "connection/auth.h"
 #include "connection/connection.h"
+#include "connection/key.h"
 #include "ofipy/atomics.h"
 #include "address/interface.h"
 #include "address/resolve.h"
@@ -156,7 +157,7 @@ static void warn_of_open_port(const struct tcp_endpoint *endpoint)
     static _Atomic bool warned;
     char text[TCP_ADDRESS_TEXT];
 
-    if (endpoint->domain->key.length || (tcp_address_is_loopback(&endpoint->address) && !endpoint->anywhere) ||
+    if (tcp_domain_has_key(endpoint->domain) || (tcp_address_is_loopback(&endpoint->address) && !endpoint->anywhere) ||
         ofp_exchange(&warned, true))
         return;
     tcp_address_describe(&endpoint->address, text);

@@ -24,6 +24,7 @@
 
 #include "connection/auth.h"
 #include "connection/connection.h"
+#include "connection/key.h"
 #include "connection/control.h"
 #include "connection/race.h"
 #include "connection/version.h"
@@ -71,7 +72,7 @@ static bool is_peer_proof_valid(const struct tcp_connection *connection, const u
 {
     struct ofpi_transcript transcript = build_refusal_transcript(connection, !connection->connector);
 
-    return ofpi_proof_is_valid(connection->meeting->key, connection->meeting->key_length, &transcript, proof);
+    return tcp_key_verify(connection, &transcript, proof);
 }
 
 /* Whether both sides have a key. Each must prove it then, before the other side believes its versions. */

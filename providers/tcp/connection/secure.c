@@ -16,7 +16,9 @@
 #include <sys/socket.h>
 
 #include "address/interface.h"
+#include "connection/connect.h"
 #include "connection/connection.h"
+#include "connection/key.h"
 #include "stream/tls.h"
 
 #define ALIKE "set OFIPY_ENCRYPTION and OFIPY_TLS_CERT alike on both sides, with the same OFIPY_AUTH_KEY_FILE"
@@ -72,7 +74,7 @@ int tcp_encryption_open(struct tcp_domain *domain, char *text, size_t text_size)
         error = parse_encryption(domain, text, text_size);
     if (error || domain->encryption == TCP_ENCRYPT_NONE)
         return error;
-    if (!domain->key.length) {
+    if (!tcp_domain_has_key(domain)) {
         snprintf(
             text, text_size,
             "%s needs a key: make one (ofipy key new job.key), copy it to the peers, and set OFIPY_AUTH_KEY_FILE to "
@@ -91,7 +93,7 @@ int tcp_encryption_prepare(struct tcp_domain *domain, char *text, size_t text_si
 {
     if (domain->tls)
         return 0;
-    return tcp_tls_context_create(&domain->tls, domain->key.bytes, domain->key.length, &domain->files, text, text_size);
+    return tcp_tls_context_create(&domain->tls, &domain->files, text, text_size);
 }
 
 int tcp_encryption_check(struct tcp_domain *domain, char *text, size_t text_size)
@@ -124,7 +126,12 @@ static int encrypt_stream(struct tcp_connection *connection, char *text, size_t 
     struct tcp_domain *domain = connection->endpoint->domain;
     int error = tcp_encryption_prepare(domain, text, text_size);
 
-    return error ? error : tcp_tls_start(&connection->stream, domain->tls, connection->connector);
+    if (error)
+        return error;
+    return tcp_tls_start(&connection->stream, domain->tls,
+                         &(struct tcp_tls_side){.connector = connection->connector,
+                                                .ring = connection->meeting->ring,
+                                                .key_number = connection->meeting->key_number});
 }
 
 bool tcp_encryption_start(struct tcp_connection *connection)
@@ -191,7 +198,7 @@ int tcp_encryption_find_refusal(const struct tcp_connection *connection, const s
     if (tcp_stream_is_encrypted(&connection->stream))
         return TCP_NOT_REFUSED;
     if (domain->encryption == TCP_ENCRYPT_NONE)
-        return domain->key.length && is_host_demanded(control) ? TCP_REFUSED_NEVER_ENCRYPTS : TCP_NOT_REFUSED;
+        return tcp_domain_has_key(domain) && is_host_demanded(control) ? TCP_REFUSED_NEVER_ENCRYPTS : TCP_NOT_REFUSED;
     if (domain->encryption == TCP_ENCRYPT_BETWEEN_HOSTS && is_host_demanded(control) &&
         is_known_within_host(connection))
         return TCP_NOT_REFUSED;
@@ -223,6 +230,12 @@ bool tcp_encryption_check_answer(struct tcp_connection *connection, const struct
     return true;
 }
 
+/* By the pre-shared key alone a handshake fails if the peer does not have it. */
+static bool is_key_refused(const struct tcp_connection *connection)
+{
+    return !connection->endpoint->domain->files.certificate && !tcp_tls_get_cipher(&connection->stream);
+}
+
 bool tcp_connection_end_failed_stream(struct tcp_connection *connection, int error)
 {
     const char *failure;
@@ -232,6 +245,8 @@ bool tcp_connection_end_failed_stream(struct tcp_connection *connection, int err
     failure = tcp_tls_get_failure(&connection->stream);
     if (!failure)
         return false;
+    if (is_key_refused(connection) && tcp_connect_retry_key(connection))
+        return true;
     snprintf(text, sizeof(text), "%s", failure);
     if (!connection->peer)
         tcp_refusal_log(connection, text);

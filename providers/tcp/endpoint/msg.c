@@ -18,6 +18,7 @@
 #include "connection/connection.h"
 #include "connection/control.h"
 #include "connection/credit.h"
+#include "connection/key.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
 #include "connection/secure.h"
@@ -31,7 +32,7 @@ static int send_msg_request(struct tcp_connection *connection)
     const struct tcp_meeting *meeting = connection->meeting;
 
     /* Private data is sent only to a listener that has proved the key. */
-    if (connection->endpoint->domain->key.length && !connection->proven)
+    if (tcp_domain_has_key(connection->endpoint->domain) && !connection->proven)
         return tcp_control_send(connection, TCP_CONNREQ, NULL, 0);
     return tcp_control_send(connection, TCP_CONNREQ, meeting->private_data, meeting->private_length);
 }
@@ -116,7 +117,7 @@ static void handle_msg_answer(struct tcp_connection *connection, const struct tc
     }
     connection->swapped = control->swapped;
     tcp_extension_accept(connection, control);
-    if (endpoint->domain->key.length && !connection->proven) {
+    if (tcp_domain_has_key(endpoint->domain) && !connection->proven) {
         if (!tcp_encryption_check_answer(connection, control, private_data))
             return;
         start_msg_proof(connection, control);

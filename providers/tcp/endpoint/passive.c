@@ -15,6 +15,7 @@
 #include "connection/connection.h"
 #include "connection/control.h"
 #include "connection/handshake.h"
+#include "connection/key.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
 #include "connection/secure.h"
@@ -44,7 +45,7 @@ static void request_proof(struct tcp_connection *connection, const struct tcp_co
     const struct tcp_endpoint *host = connection->endpoint;
     int error;
 
-    if (!host->domain->key.length || !tcp_control_can_prove(control)) {
+    if (!tcp_domain_has_key(host->domain) || !tcp_control_can_prove(control)) {
         tcp_key_warn(connection, tcp_key_find_place(connection));
         tcp_request_reject(connection, NULL, 0);
         return;
@@ -79,7 +80,7 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
         tcp_request_reject(connection, &reason, sizeof(reason));
         return;
     }
-    if (!connection->proven && (host->domain->key.length || tcp_control_can_prove(control))) {
+    if (!connection->proven && (tcp_domain_has_key(host->domain) || tcp_control_can_prove(control))) {
         request_proof(connection, control);
         return;
     }

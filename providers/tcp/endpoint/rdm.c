@@ -14,6 +14,7 @@
 #include "connection/connection.h"
 #include "connection/control.h"
 #include "connection/credit.h"
+#include "connection/key.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
 #include "connection/probe.h"
@@ -143,7 +144,7 @@ int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, siz
     tcp_info_get_address(base->info, &endpoint->address);
     if (base->listens_if_asked && !tcp_info_is_chosen(base->info)) {
         tcp_address_choose_any(&endpoint->address);
-        base->connects_only = !endpoint->domain->key.length;
+        base->connects_only = !tcp_domain_has_key(endpoint->domain);
     }
     /* Proofs are part of the extension. */
     endpoint->domain->extension |= base->local_key != NULL;

@@ -108,6 +108,8 @@ static int check_handshake(struct tcp_tls *tls)
         return fail_with_reason(tls);
     tls->cipher = library->SSL_CIPHER_get_protocol_id(library->SSL_get_current_cipher(tls->ssl));
     tls->established = true;
+    ofpi_keyring_release(tls->ring);
+    tls->ring = NULL;
     return 0;
 }
 
@@ -280,6 +282,7 @@ static void free_tls(struct tcp_tls *tls)
 {
     if (tls->ssl)
         tcp_library.SSL_free(tls->ssl);
+    ofpi_keyring_release(tls->ring);
     explicit_bzero(tls->export, sizeof(tls->export));
     free(tls->unsent);
     free(tls);
@@ -321,7 +324,7 @@ static int set_demands(struct tcp_tls *tls, bool connector)
     return 0;
 }
 
-int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, bool connector)
+int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, const struct tcp_tls_side *side)
 {
     const struct tcp_library *library = &tcp_library;
     struct tcp_tls *tls = calloc(1, sizeof(*tls));
@@ -334,6 +337,8 @@ int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, bo
     tls->ops = tls_stream;
     tls->stream = stream;
     tls->context = context;
+    tls->ring = ofpi_keyring_retain(side->ring);
+    tls->key_number = side->key_number;
     tls->ssl = library->SSL_new(context->settings);
     bio = tls->ssl ? library->BIO_new(context->socket) : NULL;
     if (bio) {
@@ -341,15 +346,15 @@ int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, bo
         library->BIO_set_init(bio, 1);
         library->SSL_set_bio(tls->ssl, bio, bio);
     }
-    if (!bio || library->SSL_set_ex_data(tls->ssl, 0, context) != 1)
+    if (!bio || library->SSL_set_ex_data(tls->ssl, 0, tls) != 1)
         error = -ENOMEM;
     if (!error)
-        error = set_demands(tls, connector);
+        error = set_demands(tls, side->connector);
     if (error) {
         free_tls(tls);
         return error;
     }
-    if (connector)
+    if (side->connector)
         library->SSL_set_connect_state(tls->ssl);
     else
         library->SSL_set_accept_state(tls->ssl);

@@ -8,32 +8,36 @@
 
 #include <stdint.h>
 
-#include "proof/sha256.h"
+#include "proof/keyring.h"
 #include "stream/stream.h"
 #include "stream/tls_files.h"
 
 #define TCP_TLS_EXPORT_SIZE OFPI_SHA256_SIZE
 
 /*
- * The state that all encrypted streams of a domain share: OpenSSL's settings, the key, and the buffer in which records
- * are encrypted. The domain owns it, and its lock protects it. It must outlive the streams.
+ * The state that all encrypted streams of a domain share: OpenSSL's settings, and the buffer in which records are
+ * encrypted. The domain owns it, and its lock protects it. It must outlive the streams.
  */
 struct tcp_tls_context;
 
-/*
- * `key`: the key that both sides have. 0, or a negative errno with a text; -ENODEV: there is no OpenSSL. -EINVAL: a file
- * cannot be used.
- */
-int tcp_tls_context_create(struct tcp_tls_context **context, const uint8_t *key, size_t key_length,
-                           const struct tcp_tls_files *files, char *text, size_t text_size);
+/* 0, or a negative errno with a text; -ENODEV: there is no OpenSSL. -EINVAL: a file cannot be used. */
+int tcp_tls_context_create(struct tcp_tls_context **context, const struct tcp_tls_files *files, char *text,
+                           size_t text_size);
 /* NULL is allowed. */
 void tcp_tls_context_free(struct tcp_tls_context *context);
 
+/* This side of a handshake. */
+struct tcp_tls_side {
+    bool connector;            /* this side sends the first message, and offers one key; the acceptor accepts all */
+    struct ofpi_keyring *ring; /* retained until the handshake ends */
+    uint32_t key_number;       /* of the key that the connector offers */
+};
+
 /*
- * Encrypt a stream from its first byte. `connector`: this side sends the first message of the handshake. The handshake
- * runs within the stream's readv and writev, which return -EAGAIN until it has ended. 0, or -ENOMEM.
+ * Encrypt a stream from its first byte. The handshake runs within the stream's readv and writev, which return -EAGAIN
+ * until it has ended. 0, or -ENOMEM.
  */
-int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, bool connector);
+int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, const struct tcp_tls_side *side);
 bool tcp_stream_is_encrypted(const struct tcp_stream *stream);
 /* IANA's number of the cipher suite; 0: the stream is not encrypted, or its handshake has not ended. */
 uint16_t tcp_tls_get_cipher(const struct tcp_stream *stream);

@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Uses of the key (HKDF's info). A key that is derived for one use says nothing about the others. */
-#define USE_KEY "ofipy tls13 psk 1"
-#define USE_IDENTITY "ofipy tls13 identity 1"
-
 /* AES-GCM may encrypt 2^24.5 records with one key (RFC 8446, 5.5). */
 #define RECORDS_PER_KEY (UINT64_C(1) << 23)
 
@@ -22,17 +18,16 @@
 #define CIPHER_SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
 static const unsigned char key_suite[] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
 
-static struct tcp_tls_context *context_of_ssl(const struct ssl_st *ssl) { return tcp_library.SSL_get_ex_data(ssl, 0); }
+static const struct tcp_tls *tls_of_ssl(const struct ssl_st *ssl) { return tcp_library.SSL_get_ex_data(ssl, 0); }
 
-/* A session that stands for the key. NULL: out of memory. */
-static struct ssl_session_st *create_key_session(struct ssl_st *ssl)
+/* A session that stands for a key. NULL: out of memory. */
+static struct ssl_session_st *create_key_session(struct ssl_st *ssl, const struct ofpi_ring_key *key)
 {
     const struct tcp_library *library = &tcp_library;
     const struct ssl_cipher_st *cipher = library->SSL_CIPHER_find(ssl, key_suite);
     struct ssl_session_st *session = library->SSL_SESSION_new();
 
-    if (session && cipher &&
-        library->SSL_SESSION_set1_master_key(session, context_of_ssl(ssl)->key, OFPI_SHA256_SIZE) == 1 &&
+    if (session && cipher && library->SSL_SESSION_set1_master_key(session, key->tls_key, OFPI_SHA256_SIZE) == 1 &&
         library->SSL_SESSION_set_cipher(session, cipher) == 1 &&
         library->SSL_SESSION_set_protocol_version(session, TLS_VERSION_1_3) == 1)
         return session;
@@ -45,23 +40,31 @@ static struct ssl_session_st *create_key_session(struct ssl_st *ssl)
 static int get_key_session(struct ssl_st *ssl, const struct evp_md_st *hash, const unsigned char **identity,
                            size_t *identity_length, struct ssl_session_st **session)
 {
+    const struct tcp_tls *tls = tls_of_ssl(ssl);
+    const struct ofpi_ring_key *key = &tls->ring->keys[tls->key_number];
+
     (void)hash;
-    *session = create_key_session(ssl);
-    *identity = (const unsigned char *)context_of_ssl(ssl)->identity;
-    *identity_length = TCP_TLS_IDENTITY_SIZE;
+    *session = create_key_session(ssl, key);
+    *identity = (const unsigned char *)key->tls_identity;
+    *identity_length = OFPI_KEY_IDENTITY_SIZE;
     return *session != NULL;
 }
 
-/* The key that the connector named. Without one the handshake fails, since there is no certificate. */
+/* The key that the connector named. If this side has it not, the handshake fails, since there is no certificate. */
 static int find_key_session(struct ssl_st *ssl, const unsigned char *identity, size_t identity_length,
                             struct ssl_session_st **session)
 {
+    const struct ofpi_keyring *ring = tls_of_ssl(ssl)->ring;
+
     *session = NULL;
-    if (identity_length != TCP_TLS_IDENTITY_SIZE ||
-        memcmp(identity, context_of_ssl(ssl)->identity, TCP_TLS_IDENTITY_SIZE) != 0)
+    if (identity_length != OFPI_KEY_IDENTITY_SIZE)
         return 1;
-    *session = create_key_session(ssl);
-    return *session != NULL;
+    for (uint32_t i = 0; i < ring->count; i++)
+        if (memcmp(identity, ring->keys[i].tls_identity, OFPI_KEY_IDENTITY_SIZE) == 0) {
+            *session = create_key_session(ssl, &ring->keys[i]);
+            return *session != NULL;
+        }
+    return 1;
 }
 
 static int choose_protocol(struct ssl_st *ssl, const unsigned char **chosen, unsigned char *chosen_length,
@@ -106,18 +109,8 @@ static bool set_up_context(struct tcp_tls_context *context)
            library->BIO_meth_set_ctrl(socket, tcp_tls_socket_query) == 1;
 }
 
-static void compute_keys(struct tcp_tls_context *context, const uint8_t *key, size_t key_length)
-{
-    uint8_t identity[OFPI_SHA256_SIZE];
-
-    ofpi_hkdf_compute(key, key_length, USE_KEY, context->key);
-    ofpi_hkdf_compute(key, key_length, USE_IDENTITY, identity);
-    for (size_t i = 0; i < TCP_TLS_IDENTITY_SIZE / 2; i++)
-        snprintf(context->identity + 2 * i, 3, "%02x", identity[i]);
-}
-
-int tcp_tls_context_create(struct tcp_tls_context **result, const uint8_t *key, size_t key_length,
-                           const struct tcp_tls_files *files, char *text, size_t text_size)
+int tcp_tls_context_create(struct tcp_tls_context **result, const struct tcp_tls_files *files, char *text,
+                           size_t text_size)
 {
     struct tcp_tls_context *context;
     int error = tcp_library_load(text, text_size);
@@ -129,7 +122,6 @@ int tcp_tls_context_create(struct tcp_tls_context **result, const uint8_t *key, 
         return -ENOMEM;
     context->records_per_key = RECORDS_PER_KEY;
     context->files = *files;
-    compute_keys(context, key, key_length);
     if (!set_up_context(context)) {
         snprintf(text, text_size,
                  "OpenSSL refuses TLS 1.3 with %s: check its configuration, or set OFIPY_ENCRYPTION=off",
@@ -153,6 +145,5 @@ void tcp_tls_context_free(struct tcp_tls_context *context)
         tcp_library.SSL_CTX_free(context->settings);
     if (context->socket)
         tcp_library.BIO_meth_free(context->socket);
-    explicit_bzero(context->key, sizeof(context->key));
     free(context);
 }

@@ -9,8 +9,6 @@
 #include "stream/stream.h"
 #include "stream/tls_files.h"
 
-/* Length of the text that names the key. */
-#define TCP_TLS_IDENTITY_SIZE 32
 /* The protocol that both sides must name (RFC 7301), with its length in front. */
 #define TCP_TLS_PROTOCOL "\x07ofipy/1"
 /* The largest record on the wire: 16 KiB, the header, the content type, and the cipher's tag. */
@@ -23,9 +21,7 @@ struct tcp_tls_context {
     struct ssl_ctx_st *settings;
     struct bio_method_st *socket; /* how OpenSSL reads and writes the sockets of the streams */
     struct tcp_tls_files files;
-    uint8_t key[OFPI_SHA256_SIZE];
-    char identity[TCP_TLS_IDENTITY_SIZE + 1]; /* names the key to the peer, in hex */
-    uint64_t records_per_key;                 /* so many records are encrypted with one key, then with the next */
+    uint64_t records_per_key; /* so many records are encrypted with one key, then with the next */
     size_t output_length;
     size_t input_begin, input_end;                   /* the part of `input` that OpenSSL has not got */
     char plain[16384];                               /* pieces of memory that share a record */
@@ -38,6 +34,8 @@ struct tcp_tls {
     struct tcp_stream_ops ops; /* stream->ops points here */
     struct tcp_stream *stream;
     struct tcp_tls_context *context;
+    struct ofpi_keyring *ring; /* one user, until the handshake has ended; then NULL */
+    uint32_t key_number;       /* of the key that this connector offers */
     struct ssl_st *ssl;
     char *unsent; /* encrypted bytes that the socket has not accepted: [unsent_begin, unsent_end) */
     size_t unsent_begin, unsent_end;

@@ -7,12 +7,14 @@
 #include "connection/channel.h"
 #include "connection/reaper.h"
 #include "packet/connect.h"
+#include "packet/key.h"
 #include "packet/path.h"
 
 /* A request of a peer while it is reported to the user, who answers it in that call. */
 struct incoming {
     struct rdma_cm_id *id;
-    struct verbs_facts *facts; /* the caller has proved the key of the domain; NULL: the domain has none */
+    struct verbs_facts *facts; /* the caller has proved a key of the domain; NULL: the domain has none */
+    const uint8_t *key;        /* which; the domain owns it */
     uint8_t responder_resources, initiator_depth;
     bool answered;
 };
@@ -20,12 +22,13 @@ struct incoming {
 static struct incoming *incoming_of_handle(uint64_t request) { return (struct incoming *)(uintptr_t)request; }
 
 /*
- * Encode the hello, and behind it the proof of our key if the caller has proved its own. `pair_number`: of the queue pair
+ * Encode the hello, and behind it a proof of the key that the caller has proved. `pair_number`: of the queue pair
  * of the path, or VERBS_NO_PAIR. Returns the length.
  */
-static size_t encode_answer(const struct verbs_domain *domain, struct verbs_facts *facts, uint32_t pair_number,
-                            const uint8_t *hello, size_t length, uint8_t data[VERBS_PROVEN_ANSWER_MAX])
+static size_t encode_answer(const struct incoming *incoming, uint32_t pair_number, const uint8_t *hello, size_t length,
+                            uint8_t data[VERBS_PROVEN_ANSWER_MAX])
 {
+    struct verbs_facts *facts = incoming->facts;
     uint8_t proof[OFPI_PROOF_SIZE];
 
     if (!facts) {
@@ -34,11 +37,12 @@ static size_t encode_answer(const struct verbs_domain *domain, struct verbs_fact
     }
     facts->acceptor_hello_length = (uint8_t)length;
     memcpy(facts->acceptor_hello, hello, length);
-    verbs_proof_compute(domain->key, facts, VERBS_ACCEPTOR, pair_number, proof);
+    verbs_proof_compute(incoming->key, facts, VERBS_ACCEPTOR, pair_number, proof);
     return verbs_answer_encode(data, hello, length, proof);
 }
 
-static int accept_path_request(struct verbs_path *path, struct verbs_facts *facts, const uint8_t *hello, size_t length)
+static int accept_path_request(struct verbs_path *path, const struct incoming *incoming, const uint8_t *hello,
+                               size_t length)
 {
     uint8_t data[VERBS_PROVEN_ANSWER_MAX], bytes[1 + VERBS_PROVEN_ANSWER_MAX];
     struct rdma_conn_param param;
@@ -49,7 +53,7 @@ static int accept_path_request(struct verbs_path *path, struct verbs_facts *fact
     if (result)
         return result;
     path->qp_context->id = path->id;
-    length = encode_answer(path->rdm->domain, facts, path->qp->qp_num, hello, length, data);
+    length = encode_answer(incoming, path->qp->qp_num, hello, length, data);
     param = verbs_path_parameters_build(path, bytes, verbs_private_data_encode(bytes, data, length));
     return verbs_calls.accept(path->id, &param) == 0 ? 0 : -errno;
 }
@@ -66,7 +70,7 @@ int verbs_path_accept(struct ofpi_path *base, uint64_t request, const uint8_t *h
     path->id->context = &path->listener;
     verbs_resources_set_limit(&path->responder_resources, incoming->responder_resources);
     verbs_resources_set_limit(&path->initiator_depth, incoming->initiator_depth);
-    result = accept_path_request(path, incoming->facts, hello, length);
+    result = accept_path_request(path, incoming, hello, length);
     if (result) {
         uint8_t later = VERBS_REJECT_LATER;
 
@@ -94,8 +98,7 @@ void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, enum ofpi
     data[0] = why == OFPI_REFUSE_LATER ? VERBS_REJECT_LATER : VERBS_REJECT;
     if (why == OFPI_REFUSE_INCOMPATIBLE) {
         data[0] = VERBS_REJECT_VERSION;
-        length += encode_answer(rdm->domain, incoming->facts, VERBS_NO_PAIR, hello,
-                                channel->user->first_hello(channel, hello), data + 1);
+        length += encode_answer(incoming, VERBS_NO_PAIR, hello, channel->user->first_hello(channel, hello), data + 1);
     }
     reject_incoming(rdm, incoming, data, length);
 }
@@ -163,8 +166,9 @@ static void verify_caller(struct verbs_rdm *rdm, struct incoming *incoming, cons
     memcpy(facts.caller_hello, challenge.hello, challenge.hello_length);
     facts.caller_hello_length = challenge.hello_length;
     facts.acceptor_hello_length = (uint8_t)rdm->channel->user->first_hello(rdm->channel, facts.acceptor_hello);
-    if (request->port != challenge.port ||
-        !verbs_proof_is_valid(rdm->domain->key, &facts, VERBS_CALLER, pair_number, request->proof)) {
+    verbs_keys_update(rdm->domain);
+    incoming->key = verbs_key_verify(rdm->domain, &facts, pair_number, request->proof);
+    if (request->port != challenge.port || !incoming->key) {
         reject_for_key(rdm, incoming, VERBS_REJECT_OTHER_KEY, VERBS_REJECT_OTHER_KEY);
         return;
     }

@@ -12,6 +12,7 @@
 #include "connection/channel.h"
 #include "connection/reaper.h"
 #include "meet/versions.h"
+#include "packet/key.h"
 #include "packet/path.h"
 #include "packet/work.h"
 #include "queue/state.h"
@@ -58,6 +59,7 @@ static void path_connected(struct verbs_path *path)
         warn_of_plain_packets();
     free(path->facts);
     path->facts = NULL;
+    verbs_path_key_end(path);
     path->state = VERBS_PATH_UP;
 }
 
@@ -83,17 +85,24 @@ static int open_path_id(struct verbs_path *path, char *text, size_t text_size)
     return result;
 }
 
-int verbs_path_connect(struct ofpi_path *base, const uint8_t *hello, size_t length, char *text, size_t text_size)
+static void build_first_request(struct verbs_path *path, const uint8_t *hello, size_t length)
 {
-    struct verbs_path *path = verbs_path_of(base);
-    struct verbs_rdm *rdm = verbs_rdm_of(base->channel);
+    const struct verbs_rdm *rdm = path->rdm;
     uint8_t data[VERBS_FIRST_REQUEST_MAX];
-    int result;
 
-    verbs_path_init(path, base, VERBS_PATH_REQUESTED, verbs_path_event_handle);
     path->request_data_length = verbs_private_data_encode(
         path->request_data, data,
         verbs_first_request_encode(data, tcp_address_get_port(&rdm->address), hello, length, rdm->challenges));
+}
+
+int verbs_path_connect(struct ofpi_path *base, const uint8_t *hello, size_t length, char *text, size_t text_size)
+{
+    struct verbs_path *path = verbs_path_of(base);
+    int result;
+
+    verbs_path_init(path, base, VERBS_PATH_REQUESTED, verbs_path_event_handle);
+    verbs_path_key_start(path);
+    build_first_request(path, hello, length);
     /* The queue pair comes first: each request states its number, by which the connection manager tells callers apart. */
     result = verbs_path_pair_open(path);
     if (!result)
@@ -142,7 +151,7 @@ static void build_second_request(struct verbs_path *path)
 
     facts->caller_gid = ends->sgid;
     facts->acceptor_gid = ends->dgid;
-    verbs_proof_compute(path->rdm->domain->key, facts, VERBS_CALLER, path->qp->qp_num, proof);
+    verbs_proof_compute(verbs_path_key_get(path), facts, VERBS_CALLER, path->qp->qp_num, proof);
     path->request_data_length = verbs_private_data_encode(
         path->request_data, data,
         verbs_second_request_encode(data, tcp_address_get_port(&facts->caller), facts, proof));
@@ -191,11 +200,40 @@ static struct verbs_facts *create_facts(struct verbs_path *path, const struct ve
     return NULL;
 }
 
-/* The peer has a key: request the path once more, with a proof, by an id of its own. */
+/* Request the path once more, by another id. */
+static void request_again(struct verbs_path *path)
+{
+    char text[OFP_TEXT_MAX] = "";
+    int result;
+
+    verbs_id_close_later(path->rdm->domain, path->id, NULL);
+    path->id = NULL;
+    result = open_path_id(path, text, sizeof(text));
+    if (result)
+        report_rejection(path, ofpi_meet_is_shortage(-result), -result, text[0] ? text : strerror(-result));
+    else
+        path->qp_context->id = path->id;
+}
+
+/* The peer has refused the key. False: there is no further one. */
+static bool retry_key(struct verbs_path *path)
+{
+    struct verbs_facts *facts = path->facts;
+
+    if (!facts || !verbs_path_key_advance(path))
+        return false;
+    build_first_request(path, facts->caller_hello, facts->caller_hello_length);
+    path->facts = NULL;
+    free(facts);
+    request_again(path);
+    return true;
+}
+
+/* The peer has a key: request the path with a proof. */
 static void handle_challenge(struct verbs_path *path, const struct verbs_event *event)
 {
     char text[OFP_TEXT_MAX] = "";
-    int result, error = 0;
+    int error = 0;
 
     if (!path->rdm->challenges) {
         report_key_difference(path, VERBS_REJECT_KEY_HERE);
@@ -210,13 +248,7 @@ static void handle_challenge(struct verbs_path *path, const struct verbs_event *
         report_rejection(path, !error, error ? error : ECONNREFUSED, text);
         return;
     }
-    verbs_id_close_later(path->rdm->domain, path->id, NULL);
-    path->id = NULL;
-    result = open_path_id(path, text, sizeof(text));
-    if (result)
-        report_rejection(path, ofpi_meet_is_shortage(-result), -result, text[0] ? text : strerror(-result));
-    else
-        path->qp_context->id = path->id;
+    request_again(path);
 }
 
 /* Whether an answer to our proof, a hello and a proof, proves the key too. The hello is stored in the facts. */
@@ -225,7 +257,7 @@ static bool is_proof_valid(struct verbs_path *path, const uint8_t *answer, size_
     uint8_t proof[OFPI_PROOF_SIZE];
 
     return verbs_answer_decode(answer, length, path->facts, proof) &&
-           verbs_proof_is_valid(path->rdm->domain->key, path->facts, VERBS_ACCEPTOR, pair_number, proof);
+           verbs_proof_is_valid(verbs_path_key_get(path), path->facts, VERBS_ACCEPTOR, pair_number, proof);
 }
 
 /* Check that the peer accepts by a proof. True: it does, or this side has no key. */
@@ -307,6 +339,8 @@ static void path_rejected_by_program(struct verbs_path *path, const struct verbs
         handle_challenge(path, event);
     else if (rejection == VERBS_REJECT_VERSION)
         path_rejected_as_incompatible(path, event);
+    else if (rejection == VERBS_REJECT_OTHER_KEY && retry_key(path))
+        return;
     else if (rejection >= VERBS_REJECT_KEY_HERE && rejection <= VERBS_REJECT_OTHER_KEY)
         report_key_difference(path, rejection);
     else

@@ -92,6 +92,8 @@ struct verbs_path {
     bool received;   /* a packet since the last keep-alive */
     uint8_t responder_resources, initiator_depth;
     struct verbs_facts *facts; /* owned; of the challenge that was received; NULL: none, or the path is up */
+    struct ofpi_keyring *ring; /* one user, of a caller until the path is up; NULL: then, or without a key */
+    uint32_t key_number;       /* of the ring's key that this caller proves */
     uint8_t request_data_length;
     uint8_t request_data[1 + VERBS_PRIVATE_MAX];
     struct verbs_send_queue queue;

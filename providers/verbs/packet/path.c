@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "connection/reaper.h"
+#include "packet/key.h"
 #include "packet/number.h"
 #include "packet/probe.h"
 #include "packet/receive.h"
@@ -134,6 +135,7 @@ void verbs_path_remove(struct verbs_path *path)
     if (path->id)
         verbs_id_close_later(path->rdm->domain, path->id, qp);
     free(path->facts);
+    verbs_path_key_end(path);
     ofp_list_remove(&path->node);
     if (ofp_list_linked(&path->scheduled))
         ofp_list_remove(&path->scheduled);

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the processes of test_rotation.py do; run as worker.py is."""
+
+import os
+import random
+import select
+import sys
+from pathlib import Path
+
+import ofipy
+
+sys.path.insert(0, str(Path(__file__).parent))
+from worker import hear, main, tell
+
+TIMEOUT = 60
+
+
+def read_generation(folder: Path, rank: int) -> tuple[int, str]:
+    """How often a process has begun or ended to be replaced, odd in between; and its address."""
+    count, address = (folder / str(rank)).read_text().split()
+    return int(count), address
+
+
+def send(address: str) -> None:
+    """A message over a connection of its own, so with a handshake."""
+    with ofipy.open(provider="tcp", node="127.0.0.1") as ep:
+        peer = ep.insert(address)
+        ep.tsend(b"load", peer, tag=1, complete="delivery").wait(timeout=TIMEOUT)
+        assert ep.security(peer).proven
+
+
+def member(folder: str, rank: int, count: int, service: str, settings: dict[str, str]) -> None:
+    """Serve, and send to the others one after the other, until told to end; tell when all others were reached."""
+    os.environ |= settings
+    missing = set(range(count)) - {rank}
+    failures: list[str] = []
+    sent = interrupted = 0
+    with ofipy.open(provider="tcp", node="127.0.0.1", service=service) as server:
+        tell(str(server.address))
+        receive = server.trecv(tag=1)
+        hear()  # the addresses of the others are known from here on
+        os.nice(10)  # whoever starts is not to wait for all this load
+        while not select.select([sys.stdin], [], [], 0)[0]:
+            other = random.choice(sorted(missing) or [other for other in range(count) if other != rank])
+            before = read_generation(Path(folder), other)
+            try:
+                send(before[1])
+                sent += 1
+                if other in missing:
+                    missing.remove(other)
+                    if not missing:
+                        tell("all reached")
+            except ofipy.FabricError as error:
+                # A process that ends in the middle of a handshake cannot be told from one that refuses.
+                if before[0] % 2 == 0 and read_generation(Path(folder), other) == before:
+                    failures.append(f"{rank} to {other}: {error}")
+                interrupted += 1
+            while receive.done:
+                receive.wait()
+                receive = server.trecv(tag=1)
+    tell([sent, interrupted, failures])
+
+
+if __name__ == "__main__":
+    main(globals())
