@@ -33,6 +33,7 @@ CONSTANTS = {
     "Dask's connections": ("ofipy/dask/wire.py", PYTHON, "{}"),
     "executor's messages": ("ofipy/executor/wire.py", PYTHON, "{}"),
     "plan of a ping-pong": ("ofipy/pingpong/plan.py", PYTHON, "{}"),
+    "messages of `ofipy ping`": ("ofipy/ping/wire.py", PYTHON, "{}"),
     "addresses as bytes": ("ofipy/_discovery/address.py", r"^VERSION = (\d+)$", "reads 1 to {0}, writes {0}"),
     "remote regions as bytes": ("ofipy/_memory/remote.py", PYTHON, "reads and writes 1 to {}"),
     "objects with their": ("ofipy/_operations/objects.py", PYTHON, "{}"),
