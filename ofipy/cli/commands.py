@@ -6,6 +6,7 @@ from pathlib import Path
 import rich_click as click
 
 from ofipy.cli.filters import parse_filters
+from ofipy.cli.ping_command import ping
 from ofipy.cli.support import Seconds
 
 __all__ = ["ofipy_command"]
@@ -22,6 +23,9 @@ ROOT = click.option(
 @click.version_option(package_name="ofipy", prog_name="ofipy")
 def ofipy_command() -> None:
     """Messaging for Python over shared memory, TCP, RDMA devices and libfabric."""
+
+
+ofipy_command.add_command(ping)
 
 
 @ofipy_command.command()
@@ -149,87 +153,6 @@ def pingpong(
         )
 
 
-@ofipy_command.command()
-@click.argument("host", metavar="[HOST[:PORT]]", required=False)
-@click.option(
-    "--serve",
-    is_flag=False,
-    flag_value="",
-    metavar="[ADDRESS:PORT]",
-    help="Answer pings, at port 19229 if you name none. Without ADDRESS and without a key: those of this host.",
-)
-@click.option(
-    "-c",
-    "--count",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="So many messages; default: until Ctrl-C.",
-)
-@click.option(
-    "-i",
-    "--interval",
-    type=click.FloatRange(0, 1e6),
-    metavar="SECONDS",
-    default=1,
-    show_default=True,
-    help="Time from one message to the next; 0: at once.",
-)
-@click.option(
-    "-s",
-    "--size",
-    type=click.IntRange(0, 1 << 20),
-    metavar="BYTES",
-    default=56,
-    show_default=True,
-    help="Payload of a message.",
-)
-@click.option("-p", "--provider", metavar="NAME", help="Only this provider; default: what open() takes.")
-@click.option("--all-ways", is_flag=True, help="Over each provider that leads there.")
-@click.option(
-    "-W",
-    "--wait",
-    type=Seconds(),
-    metavar="SECONDS",
-    default=1,
-    show_default=True,
-    help="A message without an answer after this time is lost.",
-)
-@click.option(
-    "--connect",
-    type=Seconds(),
-    metavar="SECONDS",
-    default=5,
-    show_default=True,
-    help="Time in which the server has to answer for the first time.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document at the end.")
-def ping(
-    host: str | None,
-    serve: str | None,
-    count: int | None,
-    interval: float,
-    size: int,
-    provider: str | None,
-    all_ways: bool,
-    wait: float,
-    connect: float,
-    as_json: bool,
-) -> None:
-    """Measure round trips to `ofipy ping --serve` on HOST: times, loss, and whether contents come back unchanged."""
-    from ofipy.cli import ping as module
-
-    if (host is None) == (serve is None):
-        raise click.UsageError("give a HOST to ping, or --serve to answer: one of them")
-    if all_ways and provider is not None:
-        raise click.UsageError("--all-ways is for every provider: give no --provider with it")
-    if serve is not None:
-        module.serve_pings(module.server_place(serve), provider=provider)
-        return
-    assert host is not None
-    plan = module.Plan(size=size, count=count, interval=interval, wait=wait, connect=connect)
-    module.ping_host(module.client_place(host), plan, provider=provider, all_ways=all_ways, as_json=as_json)
-
-
 @ofipy_command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-n", "number", type=click.IntRange(min=1), metavar="NUMBER", help="How many processes.")
 @click.option(
@@ -274,6 +197,23 @@ def version(as_json: bool) -> None:
 
 
 @ofipy_command.command()
+@click.argument("host", metavar="[HOST[:PORT]]", required=False)
+@click.option(
+    "--serve",
+    is_flag=False,
+    flag_value="",
+    metavar="[ADDRESS:PORT]",
+    help="Be the other side of `ofipy doctor HOST`, at port 19229 if you name none.",
+)
+@click.option("-p", "--provider", metavar="NAME", help="With HOST or --serve: only this provider.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.05, 10),
+    metavar="SECONDS",
+    default=1,
+    show_default=True,
+    help="With HOST: time of each of the four streams.",
+)
 @ROOT
 @click.option(
     "--record",
@@ -283,10 +223,31 @@ def version(as_json: bool) -> None:
 )
 @click.option("--strict", "is_strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def doctor(root: str | None, record: str | None, is_strict: bool, as_json: bool) -> None:
-    """Check limits, rights, libraries, links, slots and counters, and say what to do about problems."""
+def doctor(
+    host: str | None,
+    serve: str | None,
+    provider: str | None,
+    seconds: float,
+    root: str | None,
+    record: str | None,
+    is_strict: bool,
+    as_json: bool,
+) -> None:
+    """Check limits, rights, libraries, links, slots and counters, and with HOST the way there; say what to do."""
     from ofipy.cli import doctor as module
 
+    if host is not None or serve is not None:
+        from ofipy.cli import doctor_peer as between
+
+        if sum(each is not None for each in (host, serve, root, record)) > 1:
+            raise click.UsageError("give one of HOST, --serve, --root and --record")
+        if host is None:
+            between.serve_doctor(between.server_place(serve or ""), provider=provider)
+        else:
+            between.examine_peer(
+                host, provider=provider, seconds=seconds, as_json=as_json, is_strict=is_strict
+            )
+        return
     if record is not None:
         if root is not None or as_json or is_strict:
             raise click.UsageError("--record only writes an archive: give no other option with it")

@@ -72,7 +72,7 @@ class Lane:
         """Why the last round trip was lost, as far as the transport says."""
         self.endpoint = ofipy.open(provider=provider)
         try:
-            self._peer = self.endpoint.insert(str(place))
+            self.peer = self.endpoint.insert(str(place))
         except BaseException:
             self.endpoint.close(linger=0)
             raise
@@ -85,12 +85,12 @@ class Lane:
     @property
     def name(self) -> str:
         """The provider that carries the messages."""
-        return self.endpoint.way(self._peer)
+        return self.endpoint.way(self.peer)
 
     @property
     def address(self) -> str:
         """Of the server, as the endpoint knows it."""
-        return str(self._peer.address)
+        return str(self.peer.address)
 
     def meet(self, seconds: float) -> tuple[str, ...]:
         """Exchange hellos.
@@ -118,7 +118,7 @@ class Lane:
         """
         until = time.monotonic() + seconds
         receive = self._post()
-        send = self.endpoint.tsend(pack_hello(), self._peer, tag=TAG_ASK)
+        send = self.endpoint.tsend(pack_hello(), self.peer, tag=TAG_ASK)
         try:
             send.wait(timeout=seconds)
             receive.wait(timeout=max(0.0, until - time.monotonic()))
@@ -138,6 +138,30 @@ class Lane:
         if type(largest) is int and self.size > largest:
             raise WireError(f"the server echoes {largest} bytes at most, and {self.size} are asked for")
         return tuple(serves)
+
+    def ask(self, question: bytes, seconds: float) -> bytes:
+        """Send one message and return the one that comes back, whatever it is.
+
+        Raises
+        ------
+        ofipy.FabricError
+            When the server is lost, or does not answer in time.
+        """
+        until = time.monotonic() + seconds
+        self.endpoint.tsend(question, self.peer, tag=TAG_ASK).wait(timeout=seconds)
+        while True:
+            receive = self._receive or self._post()
+            try:
+                receive.wait(timeout=max(0.0, until - time.monotonic()))
+            except ofipy.TimedOut:
+                raise
+            except ofipy.FabricError:
+                self._receive = None
+                raise
+            self._receive = None
+            answer = bytes(memoryview(self._buffer)[: receive.length])
+            if answer[:1] != ECHO:  # of a ping that was given up
+                return answer
 
     def ping(self, seconds: float) -> tuple[Outcome, float]:
         """One round trip.
@@ -160,7 +184,7 @@ class Lane:
         send: ofipy.Request | None = None
         try:
             receive = self._receive or self._post()
-            send = self.endpoint.tsend(message, self._peer, tag=TAG_ASK)
+            send = self.endpoint.tsend(message, self.peer, tag=TAG_ASK)
             while True:
                 receive.wait(timeout=max(0.0, (until - time.perf_counter_ns()) / 1e9))
                 taken = (time.perf_counter_ns() - begin) / 1e9
@@ -186,7 +210,7 @@ class Lane:
         return outcome, taken
 
     def _post(self) -> ofipy.Request:
-        self._receive = self.endpoint.trecv_into(self._buffer, self._peer, tag=TAG_ANSWER)
+        self._receive = self.endpoint.trecv_into(self._buffer, self.peer, tag=TAG_ANSWER)
         return self._receive
 
     def _payload(self, number: int) -> bytes:
@@ -218,8 +242,8 @@ class Lane:
     def close(self) -> None:
         """Say goodbye, as far as the server is there, and close the endpoint."""
         with contextlib.suppress(ofipy.FabricError):
-            incarnation = self.endpoint.incarnation(self._peer)
-            self.endpoint.tsend(BYE, self._peer, tag=TAG_ASK, incarnation=incarnation).wait(timeout=1)
+            incarnation = self.endpoint.incarnation(self.peer)
+            self.endpoint.tsend(BYE, self.peer, tag=TAG_ASK, incarnation=incarnation).wait(timeout=1)
         self.endpoint.close(linger=0)
 
     def __enter__(self) -> Self:

@@ -110,8 +110,12 @@ class Server:
             return
         if kind == ECHO and len(asked) >= HEADER.size and self._send(peer, asked):
             self.answered += 1
-        else:
+        elif not self.answer_other(peer, asked):
             self.refused += 1
+
+    def answer_other(self, peer: Peer, asked: bytes) -> bool:
+        """Answer a message that is none of a ping; False: it is refused. Servers that serve more have their own."""
+        return False
 
     def _send(self, peer: Peer, answer: bytes) -> bool:
         """Send an answer without waiting for it; False: too many of this peer's wait already."""

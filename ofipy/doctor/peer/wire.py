@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Questions and answers of ``ofipy doctor``: beside the messages of a ping, JSON objects behind a byte `D`.
+
+A question has ``do``, an answer what was asked for, or ``error`` with the reason. What the other side says is checked
+here, once, and becomes findings and numbers.
+"""
+
+import json
+import math
+from typing import Any
+
+from ofipy.doctor.finding import Finding, Rule, State
+from ofipy.doctor.rules import RULES
+from ofipy.ping.wire import WireError
+
+__all__ = [
+    "ASK",
+    "SERVICE",
+    "TAG_STREAM",
+    "pack",
+    "parse",
+    "read_findings",
+    "read_number",
+    "read_numbers",
+    "read_text",
+]
+
+ASK = b"D"
+SERVICE = "doctor"
+"""What a hello says of a server that answers questions."""
+TAG_STREAM = 3
+_LONGEST = 2000
+_MOST = 4096  # findings, numbers in a list
+
+
+def pack(said: dict[str, Any]) -> bytes:
+    """A question or an answer."""
+    return ASK + json.dumps(said).encode()
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """The object of a question or an answer.
+
+    Raises
+    ------
+    WireError
+        When it is none.
+    """
+    try:
+        said = json.loads(data[1:].decode()) if data[:1] == ASK else None
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise WireError("the other side sent what is no question and no answer of ofipy doctor")
+    return said
+
+
+def read_text(said: dict[str, Any], name: str) -> str:
+    """A member that is a text, made harmless for terminals; empty where there is none."""
+    value = said.get(name)
+    if not isinstance(value, str):
+        return ""
+    return "".join(each if each.isprintable() else "?" for each in value[:_LONGEST])
+
+
+def read_number(said: dict[str, Any], name: str) -> float | None:
+    """A member that is a number, None where there is none."""
+    value = said.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def read_numbers(said: dict[str, Any], name: str) -> list[int]:
+    """A member that is a list of whole numbers."""
+    value = said.get(name)
+    return [each for each in value[:_MOST] if type(each) is int] if isinstance(value, list) else []
+
+
+def read_findings(said: dict[str, Any], place: str) -> list[Finding]:
+    """What the other side has found, with its name before each place.
+
+    A finding of a rule that this release does not know is shown with its text.
+    """
+    value = said.get("findings")
+    found = []
+    for each in value[:_MOST] if isinstance(value, list) else []:
+        state = read_text(each, "state") if isinstance(each, dict) else ""
+        if state not in tuple(State):
+            continue
+        rule = RULES.get(read_text(each, "id")) or Rule(
+            read_text(each, "id"), read_text(each, "name"), read_text(each, "step"), ""
+        )
+        sources = each.get("sources")
+        found.append(
+            Finding(
+                rule,
+                State(state),
+                read_text(each, "finding"),
+                f"{place} {read_text(each, 'place')}".strip(),
+                read_number(each, "measured"),
+                read_number(each, "threshold"),
+                tuple(str(source)[:_LONGEST] for source in sources[:_MOST])
+                if isinstance(sources, list)
+                else (),
+                read_text(each, "remedy"),
+            )
+        )
+    return found
