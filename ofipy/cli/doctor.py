@@ -11,9 +11,11 @@ from ofipy.doctor.document import describe
 from ofipy.doctor.examine import examine_host, examine_process
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.look import look
+from ofipy.doctor.processes import check_processes, read_processes
 from ofipy.doctor.record import RecordingTree
 from ofipy.doctor.text import print_findings
 from ofipy.host.tree import Tree
+from ofipy.statistics import Reader
 
 __all__ = ["name_host", "record_host", "report", "show_checks"]
 
@@ -36,8 +38,14 @@ def show_checks(*, root: str | None, as_json: bool, is_strict: bool) -> None:
         After printing, when a rule has failed.
     """
     tree = open_tree(root)
-    findings = examine_process(tree) if root is None else []
-    findings += examine_host(look(tree))
+    if root is not None:
+        findings = examine_host(look(tree))
+    else:
+        findings = examine_process(tree)
+        with Reader() as reader:
+            before = read_processes(reader, tree)
+            findings += examine_host(look(tree))
+            findings += check_processes(before, read_processes(reader, tree))
     report(findings, as_json=as_json, is_strict=is_strict, host=name_host(tree))
 
 

@@ -8,7 +8,9 @@ from ofipy.doctor.finding import Finding, Rule, State
 
 __all__ = [
     "ERROR_THRESHOLDS",
+    "LEAST_MESSAGES",
     "LEAST_PACKETS",
+    "LEAST_PEERS",
     "LEAST_RETRANSMISSIONS",
     "MOST_DISCARDS",
     "RULES",
@@ -125,7 +127,7 @@ _TABLE = (
     Rule(
         "app.peer_lag", "slow peer", "application",
         "look at this peer: ofipy doctor on its host, ofipy doctor HOST from here",
-        "× the median", warning=10,
+        "times behind its share", warning=10,
     ),
     Rule("app.way", "way", "application", "ofipy info says what verbs misses"),
 )  # fmt: skip
@@ -154,6 +156,10 @@ LEAST_PACKETS = 100
 """A share of fewer packets says nothing."""
 LEAST_RETRANSMISSIONS = 3
 """Fewer are no pattern."""
+LEAST_MESSAGES = 20
+"""A peer whose share is smaller may be late by chance."""
+LEAST_PEERS = 3
+"""With fewer, a peer has nobody to be compared with."""
 
 RULES = {rule.id: rule for rule in _TABLE}
 """By id, in the order of the ladder."""
