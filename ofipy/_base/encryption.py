@@ -5,16 +5,26 @@ from ofipy._base import config
 from ofipy._base.errors import ConfigError
 from ofipy._base.flags import Encryption
 
-__all__ = ["check_encryption", "is_encrypting"]
+__all__ = ["CIPHERS", "check_encryption", "encrypted_connections", "is_encrypting"]
+
+CIPHERS = ("TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256")
+"""One of them encrypts a connection: the first that both sides have."""
 
 _VALUES = ("auto", "required", "off")
 _FILES = ("TLS_CERT", "TLS_KEY", "TLS_CA")
 
 
+def encrypted_connections() -> str:
+    """Which connections over tcp are to be encrypted: ``all``, ``between hosts`` or ``none``."""
+    value = config.value("ENCRYPTION")
+    if value == "required":
+        return "all"
+    return "between hosts" if value == "auto" and config.value("TLS_CERT") else "none"
+
+
 def is_encrypting() -> bool:
     """Whether connections over tcp between hosts are to be encrypted."""
-    value = config.value("ENCRYPTION")
-    return value == "required" or (value == "auto" and bool(config.value("TLS_CERT")))
+    return encrypted_connections() != "none"
 
 
 def check_encryption(encryption: Encryption) -> None:

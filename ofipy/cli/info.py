@@ -12,7 +12,8 @@ from rich.text import Text
 
 import ofipy
 from ofipy._base import config
-from ofipy._base.flags import Cap, PeerProof
+from ofipy._base.encryption import CIPHERS, encrypted_connections
+from ofipy._base.flags import Cap, Encryption, PeerProof
 from ofipy._base.spelling import unknown_variables
 from ofipy._discovery.hooks import every
 from ofipy._discovery.info import Explanation, Info, details
@@ -68,6 +69,8 @@ def show_providers(
                 "schema": SCHEMA,
                 "default": default and {"provider": default.provider, "domain": default.domain},
                 "key_set": is_key_set(),
+                "encrypted": encrypted_connections(),
+                "ciphers": list(CIPHERS) if encrypted_connections() != "none" else [],
                 "providers": [describe(each) for each in shown],
             }
         )
@@ -109,9 +112,8 @@ def plain(value: Any) -> Any:
 def show_table(console: Console, explanations: Sequence[Explanation], default: Info | None) -> None:
     """A row for each device of a provider, or for a provider's refusal; the default has a mark."""
     table = Table()
-    for heading in ("provider", "endpoint", "device", "protocol"):
+    for heading in ("provider", "endpoint", "device", "protocol", "peers prove", "encrypted"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("peers prove", no_wrap=True)
     table.add_column("capabilities, or why it is not available", min_width=WRAPPED_WIDTH)
     for each in explanations:
         for infos in by_device(each.infos):
@@ -122,15 +124,18 @@ def show_table(console: Console, explanations: Sequence[Explanation], default: I
                 lines(f"{info.fabric}/{info.domain}" for info in infos),
                 lines(f"{info.protocol} {info.protocol_version}" for info in infos),
                 lines(describe_proof(info) for info in infos),
+                lines(describe_encryption(info) for info in infos),
                 " ".join(shown[0]["caps"]),
             )
         if not each.infos:
             table.add_row(
-                each.provider, "-", "-", "-", "-", Text(each.reason or "no reason given", style="yellow")
+                each.provider, "-", "-", "-", "-", "-", Text(each.reason or "no reason given", style="yellow")
             )
     print_table(console, table)
     if any(info == default for each in explanations for info in each.infos):
         console.print(f"{MARK} what open() takes when nothing is asked for")
+    if encrypted_connections() != "none":
+        console.print(f"encrypted by TLS 1.3: {' or '.join(CIPHERS)}")
 
 
 def is_key_set() -> bool:
@@ -143,6 +148,13 @@ def describe_proof(info: Info) -> str:
     if info.peer_proof is PeerProof.KEY:
         return "the key" if is_key_set() else "a key, if set"
     return "their user" if info.peer_proof is PeerProof.USER else "nothing"
+
+
+def describe_encryption(info: Info) -> str:
+    """Which connections of an info are encrypted by the settings."""
+    if info.encryption is Encryption.HOST:
+        return "within host"
+    return encrypted_connections() if info.encryption is Encryption.TLS else "none"
 
 
 def by_device(infos: Sequence[Info]) -> list[list[Info]]:

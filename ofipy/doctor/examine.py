@@ -5,6 +5,7 @@ import ofipy
 from ofipy.doctor import congestion, integrity, link, pcie, placement, surroundings
 from ofipy.doctor.attach import check_attach, try_attach
 from ofipy.doctor.congestion_control import check_congestion_control
+from ofipy.doctor.encryption import check_accepted_keys, check_encryption
 from ofipy.doctor.finding import Finding
 from ofipy.doctor.host import Host
 from ofipy.doctor.key import check_key
@@ -58,6 +59,8 @@ def examine_process(tree: Tree) -> list[Finding]:
         check_congestion_control(tree),
         attach,
         check_key([info for each in explained for info in each.infos]),
+        check_accepted_keys(),
+        check_encryption(providers.get("tcp")),
         check_verbs(providers.get("verbs"), devices),
         check_libfabric(providers.get("ofi")),
     ]

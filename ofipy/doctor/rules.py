@@ -27,6 +27,8 @@ _TABLE = (
     Rule("process.congestion_control", "congestion control", "process", "choose one of the kernel's"),
     Rule("process.attach", "attach", "process", "in a container: --cap-add SYS_PTRACE"),
     Rule("process.key", "key", "process", "ofipy key new FILE makes one"),
+    Rule("process.accepted_keys", "accepted keys", "process", "copy the key file again"),
+    Rule("process.encryption", "encryption", "process", "correct what it names"),
     Rule("process.libibverbs", "libibverbs", "process", "install libibverbs and the device's driver for it"),
     Rule("process.libfabric", "libfabric", "process", "correct or unset OFIPY_LIBFABRIC"),
     # The host.

@@ -157,6 +157,22 @@ class TestInfo:
         told = {cell[0].strip(): cell[4].strip() for cell in cells if cell[0].strip()}
         assert told == {"shm": "their user", "tcp": "the key" if keyed else "a key, if set"}
 
+    def test_what_is_encrypted(self, tmp_path: Path) -> None:
+        new_key(tmp_path / "key")
+        settings = {"OFIPY_AUTH_KEY_FILE": str(tmp_path / "key"), "OFIPY_TLS_CERT": ""}
+        for encryption, which in (("auto", "none"), ("required", "all"), ("off", "none")):
+            variables = settings | {"OFIPY_ENCRYPTION": encryption}
+            document = run_json("ofipy", "info", **variables)
+            assert document["encrypted"] == which
+            assert ("TLS_AES_128_GCM_SHA256" in document["ciphers"]) == (which == "all")
+            rows = run("ofipy", "info", "-p", "shm,tcp", COLUMNS="200", **variables).splitlines()
+            cells = [row.split("│")[1:] for row in rows if row.startswith("│")]
+            told = {cell[0].strip(): cell[5].strip() for cell in cells if cell[0].strip()}
+            assert told == {"shm": "within host", "tcp": which}
+            assert any("TLS_AES_128_GCM_SHA256" in row for row in rows) == (which == "all")
+        certified = settings | {"OFIPY_ENCRYPTION": "auto", "OFIPY_TLS_CERT": "cert.pem"}
+        assert run_json("ofipy", "info", **certified)["encrypted"] == "between hosts"
+
     def test_the_document_lists_every_provider(self) -> None:
         document = run_json("ofipy", "info")
         assert document["schema"] == 1

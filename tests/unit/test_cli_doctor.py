@@ -49,12 +49,14 @@ class TestCommand:
             *("measured", "threshold", "unit", "sources"),
         }
         assert found["provider"]["finding"].startswith("open() takes shm")
-        assert list(found)[:10] == [
+        assert list(found)[:12] == [
             "provider",
             "interfaces",
             "congestion control",
             "attach",
             "key",
+            "accepted keys",
+            "encryption",
             "libibverbs",
             "libfabric",
             "shared memory",
