@@ -1,4 +1,4 @@
-# SPDX - License - Identifier : BSD - 3 - Clause
+# SPDX-License-Identifier: BSD-3-Clause
 """Makes the cffi bindings from the public headers, which so stay the one place of truth.
 
 `ffibuilder` is the core's, `ofipy._ofp`; `measure_builder` that of the loops that measure it, `ofipy._measure`.
@@ -10,7 +10,7 @@ from pathlib import Path
 from cffi import FFI
 
 INCLUDE = Path(__file__).resolve().parent / "include" / "ofipy"
-CORE = ("types.h", "statistics.h", "ofp.h", "request.h", "connect.h", "ways.h", "collective.h")
+CORE = ("types.h", "statistics.h", "ofp.h", "request.h", "connect.h", "ways.h", "protocols.h", "collective.h")
 
 
 def declarations(header: str) -> str:

@@ -85,6 +85,7 @@ from ofipy._objects.group import Group
 from ofipy._objects.open import listen, open
 from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
 from ofipy._objects.profile import ProfileRow
+from ofipy._objects.protocols import Protocol
 from ofipy._objects.receive_context import ReceiveContext
 from ofipy._objects.security import Security
 from ofipy._objects.statistics import EndpointStatistics
@@ -175,6 +176,7 @@ __all__ = [
     "PreparedRequest",
     "ProfileRow",
     "Progress",
+    "Protocol",
     "Provider",
     "ProviderUnavailable",
     "ReceiveContext",

@@ -194,6 +194,19 @@ class _Library:
     OFP_PROOF_KEY: int
     OFP_PROOF_NONE: int
     OFP_PROOF_USER: int
+    OFP_PROTOCOLS: int
+    OFP_PROTOCOL_ANNOUNCED: int
+    OFP_PROTOCOL_ATTACHED: int
+    OFP_PROTOCOL_BOUNCE: int
+    OFP_PROTOCOL_BY_COST: int
+    OFP_PROTOCOL_BY_MEMORY: int
+    OFP_PROTOCOL_BY_THRESHOLD: int
+    OFP_PROTOCOL_EAGER: int
+    OFP_PROTOCOL_FORCED: int
+    OFP_PROTOCOL_MAPPED: int
+    OFP_PROTOCOL_OFFLOADED: int
+    OFP_PROTOCOL_PIPELINED: int
+    OFP_PROTOCOL_ROWS_MAX: int
     OFP_PROVIDER_ABI: int
     OFP_PROVIDER_ABI_MINOR: int
     OFP_RANK_MAX: int
@@ -350,6 +363,7 @@ class _Library:
     def ofp_peer_address(self, _0: Any, _1: Any, _2: Any, /) -> int: ...
     def ofp_peer_incarnation(self, _0: Any, _1: int, /) -> int: ...
     def ofp_peer_is_up(self, _0: Any, _1: int, /) -> int: ...
+    def ofp_peer_protocols(self, _0: Any, _1: int, _2: Any, _3: int, /) -> int: ...
     def ofp_peer_security(self, _0: Any, _1: int, _2: Any, /) -> int: ...
     def ofp_peer_way(self, _0: Any, _1: int, _2: Any, _3: int, /) -> int: ...
     def ofp_post(self, _0: Any, _1: Any, _2: int, /) -> int: ...

@@ -24,7 +24,7 @@ from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._discovery.peers import Peers
 from ofipy._memory.region import Region
-from ofipy._objects import incarnation, options, profile, security, statistics, way
+from ofipy._objects import incarnation, options, profile, protocols, security, statistics, way
 from ofipy._objects.attributes import ConnectionRequest, EndpointAttributes
 from ofipy._objects.parent import P
 from ofipy._objects.receive_context import ReceiveContext
@@ -147,6 +147,7 @@ class Endpoint(Child[P]):
     way = way.way
     incarnation = incarnation.incarnation
     security = security.security
+    protocols = protocols.protocols
 
     def __init__(
         self,

@@ -50,6 +50,12 @@ ofipy_command.add_command(ping)
     is_flag=True,
     help="Show atomic operations: operations and types of each kind.",
 )
+@click.option(
+    "--protocols",
+    "show_protocols",
+    is_flag=True,
+    help="Show which protocol messages of which length get, and why: two endpoints of each provider connect.",
+)
 @click.option("--hooks", "show_hooks", is_flag=True, help="Show hooks and their options.")
 @click.option(
     "--job", "show_job", is_flag=True, help="Show the job that ofipy.job() would join, and its launcher."
@@ -66,6 +72,7 @@ def info(
     verbose: bool,
     show_parameters: bool,
     show_atomics: bool,
+    show_protocols: bool,
     show_hooks: bool,
     show_job: bool,
     show_versions: bool,
@@ -87,6 +94,10 @@ def info(
         from ofipy.cli import job
 
         job.show_job(as_json=as_json)
+    elif show_protocols:
+        from ofipy.cli import protocols
+
+        protocols.show_protocols(provider=provider, as_json=as_json)
     elif show_atomics:
         from ofipy.cli import atomics
 

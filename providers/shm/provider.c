@@ -16,6 +16,7 @@
 #include "link/table.h"
 #include "memory/arena.h"
 #include "memory/segment.h"
+#include "message/method.h"
 #include "message/pull.h"
 #include "message/receive.h"
 #include "message/send.h"
@@ -231,6 +232,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .progress = shm_endpoint_progress,
     .arm = shm_endpoint_arm,
     .disarm = shm_endpoint_disarm,
+    .protocol_choose = shm_protocol_choose,
 };
 
 static const struct ofp_endpoint_ops *endpoint_ops_of_info(const struct ofp_info *info)

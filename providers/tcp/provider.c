@@ -256,6 +256,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .arm = tcp_endpoint_arm,
     .disarm = tcp_endpoint_disarm,
     .needs_flush = tcp_peer_needs_flush,
+    .protocol_choose = tcp_protocol_choose,
 };
 
 static const struct ofp_endpoint_ops msg_ops = {
@@ -281,6 +282,7 @@ static const struct ofp_endpoint_ops msg_ops = {
     .arm = tcp_endpoint_arm,
     .disarm = tcp_endpoint_disarm,
     .needs_flush = tcp_peer_needs_flush,
+    .protocol_choose = tcp_protocol_choose,
 };
 
 static const struct ofp_endpoint_ops *choose_endpoint_ops(const struct ofp_info *info)

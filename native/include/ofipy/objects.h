@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "ofipy/list.h"
+#include "ofipy/protocols.h"
 #include "ofipy/types.h"
 
 struct ofp_services;
@@ -226,16 +227,19 @@ struct ofp_pending {
     uint32_t protocol; /* enum ofp_protocol of a send; EAGER at first */
 };
 
-/* How the payload of a message travels, for statistics. */
-enum ofp_protocol {
-    OFP_PROTOCOL_EAGER,     /* with the message: in the slot of a ring, in the stream, in the packet */
-    OFP_PROTOCOL_BOUNCE,    /* with the message, in a buffer of shared memory */
-    OFP_PROTOCOL_ANNOUNCED, /* after a receive has matched the message */
-    /* Received messages that were announced, where the receiver knows more: by enum ofp_moved. */
-    OFP_PROTOCOL_MAPPED,
-    OFP_PROTOCOL_PIPELINED,
-    OFP_PROTOCOL_ATTACHED,
-    OFP_PROTOCOLS
+/*
+ * A message whose protocol is queried: posted without flags, in one piece of memory. Between two powers of two each
+ * choice applies to one range of lengths.
+ */
+struct ofp_protocol_query {
+    uint64_t length;
+    bool received; /* an announced message of the peer's: how this side would move its payload */
+    bool shared;   /* with `received`: the peer's memory is of memory_allocate, and mapped here */
+};
+struct ofp_protocol_choice {
+    enum ofp_protocol protocol;
+    enum ofp_protocol_reason reason;
+    uint64_t cost; /* ns that the message is expected to take; 0: not measured */
 };
 
 /* Bits of a message's `extras`: which spare words are valid, and whether `protocol` is. */

@@ -300,6 +300,12 @@ struct ofp_endpoint_ops {
      * them. NULL: none does.
      */
     const struct ofp_peer *(*peer_lane)(const struct ofp_peer *peer);
+    /*
+     * Optional; default: EAGER. How a message to or from this peer, in state UP, would travel now: what the functions
+     * decide that `post` and `receive_start` call for it. False: this side does not choose.
+     */
+    bool (*protocol_choose)(const struct ofp_peer *peer, const struct ofp_protocol_query *query,
+                            struct ofp_protocol_choice *choice);
 };
 
 /*

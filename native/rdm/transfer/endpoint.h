@@ -11,6 +11,7 @@
 #define OFPI_RDM_ENDPOINT_H
 
 #include "rdm/transfer/rdm.h"
+#include "rdm/transfer/send.h"
 
 struct ofpi_rdm_attr {
     const struct ofp_core *core;
@@ -50,6 +51,6 @@ void ofpi_rdm_disarm(struct ofp_endpoint *endpoint);
     .close = ofpi_rdm_close, .connect = ofpi_rdm_peer_connect, .peer_down = ofpi_rdm_peer_disconnect,                  \
     .internal_channel = true, .moves_layouts = true, .post = ofpi_rdm_post, .flush = ofpi_rdm_flush,                   \
     .receive_start = ofpi_rdm_receive_start, .progress = ofpi_rdm_progress, .arm = ofpi_rdm_arm,                       \
-    .disarm = ofpi_rdm_disarm
+    .disarm = ofpi_rdm_disarm, .protocol_choose = ofpi_rdm_protocol_choose
 
 #endif

@@ -68,11 +68,29 @@ static int send_announcement(struct ofpi_rdm_path *path, const struct ofp_transf
     return OFP_POST_PENDING;
 }
 
+static inline bool is_announcement_needed(const struct ofpi_rdm_path *path, uint64_t length, uint64_t op_flags)
+{
+    return path->announce || op_flags & LEVELS || length > path->packet_size - OFPI_RDM_EAGER_HEADER;
+}
+
 int ofpi_rdm_message_send(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
 {
     if (!ofpi_rdm_can_send(path, OFPI_RDM_EAGER))
         return -EAGAIN;
-    if (path->announce || transfer->op->flags & LEVELS || transfer->length > path->packet_size - OFPI_RDM_EAGER_HEADER)
+    if (is_announcement_needed(path, transfer->length, transfer->op->flags))
         return send_announcement(path, transfer);
     return send_eager(path, transfer);
+}
+
+bool ofpi_rdm_protocol_choose(const struct ofp_peer *peer, const struct ofp_protocol_query *query,
+                              struct ofp_protocol_choice *choice)
+{
+    const struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
+
+    if (!path || query->received)
+        return false;
+    choice->protocol = is_announcement_needed(path, query->length, 0) ? OFP_PROTOCOL_ANNOUNCED : OFP_PROTOCOL_EAGER;
+    /* The receiver's core is full. */
+    choice->reason = path->announce ? OFP_PROTOCOL_BY_MEMORY : OFP_PROTOCOL_BY_THRESHOLD;
+    return true;
 }

@@ -7,5 +7,8 @@
 
 /* As ofp_endpoint_ops.post. */
 int ofpi_rdm_message_send(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer);
+/* As ofp_endpoint_ops.protocol_choose. */
+bool ofpi_rdm_protocol_choose(const struct ofp_peer *peer, const struct ofp_protocol_query *query,
+                              struct ofp_protocol_choice *choice);
 
 #endif

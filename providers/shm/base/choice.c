@@ -71,13 +71,12 @@ static uint32_t find_cheapest_method(const struct shm_choice *choice, uint32_t m
     return best == SHM_METHODS_MAX ? first : best;
 }
 
-static void update_current_method(struct shm_choice *choice, uint32_t methods)
+uint32_t shm_choice_find_method(const struct shm_choice *choice, uint32_t methods)
 {
     uint32_t best = find_cheapest_method(choice, methods);
     uint64_t now = find_cost(choice, choice->current), then = find_cost(choice, best);
 
-    if (!has_method(methods, choice->current) || (then && now && then * OF < now * CHEAPER))
-        choice->current = (uint8_t)best;
+    return !has_method(methods, choice->current) || (then && now && then * OF < now * CHEAPER) ? best : choice->current;
 }
 
 /* The method to try next: the others in turn. SHM_METHODS_MAX: there is no other. */
@@ -120,7 +119,7 @@ uint32_t shm_choice_choose_method(struct shm_choice *choice, const struct shm_ch
         return choice->tried;
     }
     choice->left = 0;
-    update_current_method(choice, methods);
+    choice->current = (uint8_t)shm_choice_find_method(choice, methods);
     next = choose_next_trial(choice, methods);
     length = next < SHM_METHODS_MAX ? trials->lengths[next] : 0;
     *trial = !alone && length && can_try_method(choice, next, length);

@@ -43,6 +43,9 @@ struct shm_choice {
 uint32_t shm_choice_choose_method(struct shm_choice *choice, const struct shm_choice_trials *trials, uint32_t methods,
                                   bool alone, bool *trial);
 
+/* The method of messages that are not part of a trial. */
+uint32_t shm_choice_find_method(const struct shm_choice *choice, uint32_t methods);
+
 /* Store the cost of a message of `length` bytes, more than 0, that was moved in `ns`. */
 void shm_choice_store_cost(struct shm_choice *choice, uint32_t method, bool trial, uint64_t length, uint64_t ns);
 

@@ -168,19 +168,27 @@ bool shm_bounce_collect(struct shm_link *link)
     return !has_link_its_share(link, true);
 }
 
+int shm_bounce_check(struct shm_link *link, bool fragment)
+{
+    if (link->endpoint->bounce.refused)
+        return -ENOMEM;
+    if (!has_link_its_share(link, fragment))
+        return 0;
+    collect_buffers(link->endpoint);
+    return has_link_its_share(link, fragment) ? -EAGAIN : 0;
+}
+
 int shm_bounce_allocate(struct shm_link *link, bool fragment)
 {
     struct shm_endpoint *endpoint = link->endpoint;
     struct shm_bounce_pool *pool = &endpoint->bounce;
-    int index;
+    int index, result;
 
     if (SHM_UNLIKELY(!pool->reserved) && reserve_buffers(endpoint) != 0)
         return -ENOMEM;
-    if (has_link_its_share(link, fragment)) {
-        collect_buffers(endpoint);
-        if (has_link_its_share(link, fragment))
-            return -EAGAIN;
-    }
+    result = shm_bounce_check(link, fragment);
+    if (result)
+        return result;
     index = find_lowest_free_buffer(endpoint);
     OFP_CHECK(pool->free_count > 0 && !pool->buffers[index].user);
     pool->free_bits[index / 64] &= ~(UINT64_C(1) << index % 64);

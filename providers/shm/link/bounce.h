@@ -20,6 +20,8 @@ int shm_bounce_open(struct shm_endpoint *endpoint);
 void shm_bounce_close(struct shm_endpoint *endpoint);
 /* Allocate a buffer for this link: its index, or -EAGAIN, or -ENOMEM if the machine cannot back the buffers. */
 int shm_bounce_allocate(struct shm_link *link, bool fragment);
+/* 0, or the error with which an allocation would fail, if the machine has memory for the buffers. Collects returned ones. */
+int shm_bounce_check(struct shm_link *link, bool fragment);
 static inline char *shm_bounce_resolve(const struct shm_segment *segment, uint32_t index)
 {
     return segment->bounce_buffers + (size_t)index * segment->bounce_size;

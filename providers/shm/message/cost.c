@@ -33,11 +33,16 @@ struct shm_costs {
     uint64_t ended;                        /* when that message ended; 0: none has ended */
 };
 
-static struct shm_choice *find_choice(struct shm_costs *costs, uint64_t length, bool arena)
+static uint32_t compute_class(uint64_t length)
 {
     uint32_t class = 63 - (uint32_t)__builtin_clzll(length | UINT64_C(1) << FIRST_CLASS) - FIRST_CLASS;
 
-    return &costs->choices[arena][class < CLASSES ? class : CLASSES - 1];
+    return class < CLASSES ? class : CLASSES - 1;
+}
+
+static struct shm_choice *find_choice(struct shm_costs *costs, uint64_t length, bool arena)
+{
+    return &costs->choices[arena][compute_class(length)];
 }
 
 static bool is_pipeline_trial(const struct shm_cost *cost)
@@ -45,18 +50,18 @@ static bool is_pipeline_trial(const struct shm_cost *cost)
     return cost->trial && cost->method == OFP_MOVED_PIPELINED;
 }
 
-static bool is_message_alone(const struct shm_costs *costs, const struct shm_cost *cost)
+static bool is_message_alone(const struct shm_costs *costs, const struct shm_choice *choice, uint64_t length,
+                             uint64_t now)
 {
-    return !costs->under_way && cost->begun - costs->ended >
-                                    ALONE * shm_choice_compute_cost(cost->choice, cost->choice->current, cost->length);
+    return !costs->under_way && now - costs->ended > ALONE * shm_choice_compute_cost(choice, choice->current, length);
 }
 
 /* A message that is alone does not wake a sleeping sender for the pipeline: attach needs no sender. */
-static uint32_t remove_pipeline(uint32_t methods)
+static uint32_t choose_methods(uint32_t methods, bool alone, bool sleeps)
 {
     uint32_t others = methods & ~SHM_METHOD_BIT(OFP_MOVED_PIPELINED);
 
-    return others ? others : methods;
+    return alone && sleeps && others ? others : methods;
 }
 
 enum ofp_moved shm_cost_start(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, bool sleeps,
@@ -73,13 +78,28 @@ enum ofp_moved shm_cost_start(struct shm_link *link, struct shm_cost *cost, uint
         return cost->method;
     }
     *cost = (struct shm_cost){.choice = find_choice(costs, length, arena), .begun = shm_core->now(), .length = length};
-    alone = is_message_alone(costs, cost);
-    if (alone && sleeps)
-        methods = remove_pipeline(methods);
-    cost->method = (enum ofp_moved)shm_choice_choose_method(cost->choice, &trials, methods, alone, &cost->trial);
+    alone = is_message_alone(costs, cost->choice, length, cost->begun);
+    cost->method = (enum ofp_moved)shm_choice_choose_method(
+        cost->choice, &trials, choose_methods(methods, alone, sleeps), alone, &cost->trial);
     costs->tried += is_pipeline_trial(cost);
     costs->under_way++;
     return cost->method;
+}
+
+enum ofp_moved shm_cost_find_method(const struct shm_link *link, uint64_t length, bool arena, bool sleeps,
+                                    uint32_t methods, uint64_t *expected)
+{
+    static const struct shm_costs none;
+    const struct shm_costs *costs = link->costs ? link->costs : &none;
+    const struct shm_choice *choice = &costs->choices[arena][compute_class(length)];
+    bool alone = is_message_alone(costs, choice, length, shm_core->now());
+    uint32_t method = shm_choice_find_method(choice, choose_methods(methods, alone, sleeps));
+
+    *expected = shm_choice_compute_cost(choice, method, length);
+    /* A short message rounds down to nothing, though its cost is known. */
+    if (!*expected && choice->costs[method][0])
+        *expected = 1;
+    return (enum ofp_moved)method;
 }
 
 void shm_cost_end(struct shm_link *link, struct shm_cost *cost)

@@ -23,6 +23,9 @@ struct shm_costs;
  */
 enum ofp_moved shm_cost_start(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, bool sleeps,
                               uint32_t methods);
+/* The copy method that shm_cost_start would choose now, without a trial. *expected: ns; 0: not measured. */
+enum ofp_moved shm_cost_find_method(const struct shm_link *link, uint64_t length, bool arena, bool sleeps,
+                                    uint32_t methods, uint64_t *expected);
 /* The expected cost of `length` bytes by a copy method, ns. A guess while no cost is known. */
 uint64_t shm_cost_compute(const struct shm_cost *cost, enum ofp_moved method, uint64_t length);
 /* The payload has been moved: store its cost. */

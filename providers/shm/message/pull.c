@@ -24,6 +24,7 @@
 #include "link/publish.h"
 #include "memory/arena.h"
 #include "message/cost.h"
+#include "message/method.h"
 #include "message/presence.h"
 #include "ofipy/iov.h"
 
@@ -142,11 +143,6 @@ static enum progress start_attach(struct shm_pull *pull)
 
 /* ------------------------------------------------------------------------------------------------------- fragments */
 
-static bool is_sender_asleep(const struct shm_link *link)
-{
-    return ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING;
-}
-
 static enum progress request_fragments(struct shm_pull *pull)
 {
     struct shm_link *link = pull->link;
@@ -216,23 +212,6 @@ static bool can_attach(const struct shm_pull *pull)
     return pull->link->attach && count_sender_pieces(pull) != SHM_SENDER_MOVES;
 }
 
-/*
- * Without attach, memory that is not mapped needs the pipeline. With attach, the pipeline requires a sender that counts
- * its polls.
- */
-static uint32_t find_usable_methods(const struct shm_pull *pull)
-{
-    const struct shm_link *link = pull->link;
-    uint32_t methods = pull->mapped ? SHM_METHOD_BIT(OFP_MOVED_MAPPED) : 0;
-
-    if (!can_attach(pull))
-        return methods ? methods : SHM_METHOD_BIT(OFP_MOVED_PIPELINED);
-    methods |= SHM_METHOD_BIT(OFP_MOVED_ATTACHED);
-    if (!link->endpoint->domain->always_attach && link->segment.knows & SHM_KNOWS_LOOKS)
-        methods |= SHM_METHOD_BIT(OFP_MOVED_PIPELINED);
-    return methods;
-}
-
 /* The sender's arena that contains the payload; 0: none. */
 static uint32_t arena_of_pull(const struct shm_pull *pull)
 {
@@ -254,8 +233,9 @@ static enum progress start_pull(struct shm_pull *pull)
         pull->mapped = shm_foreign_arena_resolve(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET],
                                                  message->length);
     pull->deferred = false;
-    method = shm_cost_start(pull->link, &pull->cost, pull->receive->length, arena != 0, is_sender_asleep(pull->link),
-                            find_usable_methods(pull));
+    method =
+        shm_cost_start(pull->link, &pull->cost, pull->receive->length, arena != 0, shm_sender_is_asleep(pull->link),
+                       shm_methods_find(pull->link, pull->mapped, can_attach(pull)));
     if (SHM_UNLIKELY(pull->receive->iov_count == OFP_LAYOUT || count_sender_pieces(pull) == SHM_SENDER_MOVES))
         /* Layouts cost more than other memory, and say nothing about it. */
         shm_cost_discard(pull->link, &pull->cost);

@@ -142,21 +142,45 @@ static int post_announced(struct ofp_endpoint *base, struct shm_link *link, cons
     return OFP_POST_PENDING;
 }
 
+/*
+ * For the completion levels of an announced message the receiver has to answer, so the message is announced: the
+ * receiver answers with DONE.
+ */
+static inline bool can_use_slot(uint64_t length, uint64_t op_flags)
+{
+    return length <= SHM_INLINE_SIZE && !(op_flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE));
+}
+
+static inline struct ofp_protocol_choice choose_long_protocol(const struct shm_link *link, uint64_t length,
+                                                              uint64_t op_flags)
+{
+    if (op_flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))
+        return (struct ofp_protocol_choice){OFP_PROTOCOL_ANNOUNCED, OFP_PROTOCOL_FORCED, 0};
+    if (length > link->endpoint->segment.bounce_size)
+        return (struct ofp_protocol_choice){OFP_PROTOCOL_ANNOUNCED, OFP_PROTOCOL_BY_THRESHOLD, 0};
+    /* The status is a hint, and a stale value does no harm: relaxed. */
+    if (ofp_load_relaxed(&link->ring.header->status) & SHM_ANNOUNCE)
+        return (struct ofp_protocol_choice){OFP_PROTOCOL_ANNOUNCED, OFP_PROTOCOL_BY_MEMORY, 0};
+    return (struct ofp_protocol_choice){OFP_PROTOCOL_BOUNCE, OFP_PROTOCOL_BY_THRESHOLD, 0};
+}
+
+struct ofp_protocol_choice shm_send_choose_protocol(struct shm_link *link, uint64_t length)
+{
+    struct ofp_protocol_choice choice = choose_long_protocol(link, length, 0);
+
+    if (can_use_slot(length, 0))
+        return (struct ofp_protocol_choice){OFP_PROTOCOL_EAGER, OFP_PROTOCOL_BY_THRESHOLD, 0};
+    /* As post_long does when no buffer is free. */
+    if (choice.protocol == OFP_PROTOCOL_BOUNCE && shm_bounce_check(link, false) != 0)
+        return (struct ofp_protocol_choice){OFP_PROTOCOL_ANNOUNCED, OFP_PROTOCOL_BY_MEMORY, 0};
+    return choice;
+}
+
 static int post_long(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
-    uint64_t op_flags = transfer->op->flags;
-    bool receiver_is_full;
     int result;
 
-    /*
-     * For these completion levels the receiver has to answer, so the message is announced: the receiver answers with
-     * DONE.
-     */
-    if (op_flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))
-        return post_announced(base, link, transfer);
-    /* The status is a hint, and a stale value does no harm: relaxed. */
-    receiver_is_full = ofp_load_relaxed(&link->ring.header->status) & SHM_ANNOUNCE;
-    if (transfer->length > link->endpoint->segment.bounce_size || receiver_is_full)
+    if (choose_long_protocol(link, transfer->length, transfer->op->flags).protocol == OFP_PROTOCOL_ANNOUNCED)
         return post_announced(base, link, transfer);
     result = post_bounce(link, transfer);
     /*
@@ -180,8 +204,7 @@ int shm_operation_post(struct ofp_endpoint *base, struct ofp_peer *peer, const s
         return shm_remote_post(base, link, transfer);
     if (SHM_UNLIKELY(transfer->op->op == OFP_INTERNAL_SEND && !(link->segment.knows & SHM_KNOWS_INTERNAL)))
         return -EOPNOTSUPP;
-    if (SHM_LIKELY(transfer->length <= SHM_INLINE_SIZE &&
-                   !(transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))))
+    if (SHM_LIKELY(can_use_slot(transfer->length, transfer->op->flags)))
         return post_inline(link, transfer);
     return post_long(base, link, transfer);
 }

@@ -53,14 +53,6 @@ void tcp_hello_send(struct tcp_connection *connection)
 
 /* ----------------------------------------------------------------------------------------------------------- credit */
 
-bool tcp_credit_charge(struct tcp_connection *connection, uint64_t length)
-{
-    if (TCP_UNLIKELY(length > connection->credit || connection->credit - length < TCP_MESSAGE_COST))
-        return false;
-    connection->credit -= length + TCP_MESSAGE_COST;
-    return true;
-}
-
 bool tcp_allowance_charge(struct tcp_connection *connection, uint64_t length)
 {
     if (TCP_UNLIKELY(length > connection->allowance || connection->allowance - length < TCP_MESSAGE_COST)) {

@@ -9,8 +9,16 @@ void tcp_hello_send(struct tcp_connection *connection);
 /* Handle the peer's hello, or further credit. False: the connection is over. */
 bool tcp_hello_received(struct tcp_connection *connection, const struct tcp_header *header);
 bool tcp_credit_granted(struct tcp_connection *connection, uint64_t credit);
-/* Charge the credit for a message of ours. False: there is too little, so the message must be announced. */
-bool tcp_credit_charge(struct tcp_connection *connection, uint64_t length);
+/* Whether there is credit for a message of ours. Without, the message must be announced. */
+static inline bool tcp_credit_is_enough(const struct tcp_connection *connection, uint64_t length)
+{
+    return length <= connection->credit && connection->credit - length >= TCP_MESSAGE_COST;
+}
+/* Charge the credit for a message of ours; there is enough. */
+static inline void tcp_credit_charge(struct tcp_connection *connection, uint64_t length)
+{
+    connection->credit -= length + TCP_MESSAGE_COST;
+}
 /* Charge the peer's allowance for its message. False: it exceeded the allowance, and the connection is over. */
 bool tcp_allowance_charge(struct tcp_connection *connection, uint64_t length);
 /* Grant the owed credit again, now or when the core has space. */
