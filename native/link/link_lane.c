@@ -147,6 +147,7 @@ static void choose_lane(struct link_peer *peer, struct link_lane *lane)
         peer->trying = NULL;
     peer->outer->incarnation = lane->base.incarnation;
     peer->outer->connects_only = lane->base.connects_only;
+    peer->outer->proven = lane->base.proven;
     log_lane(peer, lane);
     peer->outer->endpoint->services->peer_up(peer->outer);
 }

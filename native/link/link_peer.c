@@ -133,8 +133,11 @@ int link_peer_open(struct ofp_peer *outer)
 
 void link_peer_close(struct ofp_peer *outer)
 {
+    struct link_endpoint *endpoint = link_endpoint_of_peer(outer);
     struct link_peer *peer = link_peer_of(outer);
 
+    if (endpoint->index)
+        link_index_remove(endpoint->index, peer->identity, outer);
     free(peer->address);
     free(peer->others);
     free(peer->why);

@@ -33,14 +33,17 @@ ONLY_PEER: int = PEER_UNKNOWN
 """Of a connected endpoint; what others take for nobody."""
 
 _RANGE_MAX = 2**20
+_SEEN_MIN = 1024
+"""Objects of peers that are gone are not looked for below this number."""
 
 
 class Peer(ProcessBound, int):
     """A peer: its index in an address vector, usable wherever an operation of that vector's endpoints names one.
 
     The index of a removed peer comes again at the earliest with another generation, in its upper 12 bits: whoever
-    keeps a removed peer is told so. It means something in its own vector only, so a peer cannot be pickled: send its
-    :attr:`address`.
+    keeps a removed peer is told so. A peer that called and was not inserted counts as removed when it has left, and
+    1,024 others have left after it: ``insert(peer.address)`` keeps it. A peer means something in its own vector only,
+    so it cannot be pickled: send its :attr:`address`.
     """
 
     # One object for all peers of a vector. A number that a program makes a Peer of is of none: of one that is gone.
@@ -125,7 +128,7 @@ def own_peer(vector: "weakref.ref[Any]", peer: int, operation: str) -> int:
 class AddressVector(Child[D]):
     """Addresses of peers by index. Made by :meth:`Domain.av`; several endpoints may share one."""
 
-    __slots__ = ("_peers", "_reference")
+    __slots__ = ("_peers", "_reference", "_seen_max")
 
     _warns = False  # its domain does
 
@@ -139,6 +142,7 @@ class AddressVector(Child[D]):
             )
             self._domain = domain
             self._peers: dict[int, Peer] = {}
+            self._seen_max = _SEEN_MIN
             self._reference = weakref.ref(self)
 
             def close(pointer: Any) -> None:
@@ -284,13 +288,7 @@ class AddressVector(Child[D]):
 
     def __iter__(self) -> Iterator[Peer]:
         """Every peer, in the order inserted unless some were removed; peers may come and go meanwhile."""
-        cursor, index = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-        while True:
-            result = lib.ofp_av_next(self._pointer("iterate"), cursor, index)
-            if result == -codes.ENOENT:
-                return
-            check(result, operation="iterate", provider=self._domain.provider)
-            yield self._peer(index[0])
+        return map(self._peer, self._indices())
 
     def __len__(self) -> int:
         return int(lib.ofp_av_count(self._pointer("len")))
@@ -306,10 +304,30 @@ class AddressVector(Child[D]):
         """The one Peer object of an index."""
         peer = self._peers.get(index)
         if peer is None:
+            if len(self._peers) >= self._seen_max:
+                self._drop_gone()
             peer = Peer(index)
             peer._vector = self._reference
             self._peers[index] = peer
         return peer
+
+    def _drop_gone(self) -> None:
+        """Drop the objects of peers that C has freed: their indices name nobody, and never will again."""
+        seen = list(self._peers)
+        present = set(self._indices())
+        for index in seen:
+            if index not in present:
+                self._peers.pop(index, None)
+        self._seen_max = max(_SEEN_MIN, 2 * len(self._peers))
+
+    def _indices(self) -> Iterator[int]:
+        cursor, index = ffi.new("uint32_t *"), ffi.new("uint32_t *")
+        while True:
+            result = lib.ofp_av_next(self._pointer("iterate"), cursor, index)
+            if result == -codes.ENOENT:
+                return
+            check(result, operation="iterate", provider=self._domain.provider)
+            yield index[0]
 
     def peers(self) -> Iterator[Peer]:
         """Peers that this program has seen: inserted, or the source of a message it looked at."""

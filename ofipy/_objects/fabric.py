@@ -193,7 +193,8 @@ class Domain(Resource):
         Parameters
         ----------
         auto_insert : bool
-            Unknown senders get an entry with their first message, so that it can be answered.
+            Unknown senders get an entry when they connect, so that their messages can be answered. Of those that have
+            left, the last 1,024 stay.
         """
         return AddressVector(self, auto_insert=auto_insert)
 

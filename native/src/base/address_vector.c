@@ -20,6 +20,7 @@ struct key {
 
 struct entry {
     uint32_t id, length, key_count;
+    bool is_caller;
     char *address; /* behind the keys */
     struct key keys[];
 };
@@ -219,11 +220,27 @@ bool ofpi_av_table_replace(struct ofpi_av_table *table, uint32_t index, const vo
     if (!entry)
         return false;
     entry->id = index;
+    entry->is_caller = before->is_caller;
     remove_from_buckets(table, before);
     table->ids.slots[ofpi_index_of_id(index)].object = entry;
     add_to_buckets(table, entry);
     free(before);
     return true;
+}
+
+void ofpi_av_table_mark_caller(struct ofpi_av_table *table, uint32_t index, bool is_caller)
+{
+    struct entry *entry = ofpi_ids_find(&table->ids, index);
+
+    if (entry)
+        entry->is_caller = is_caller;
+}
+
+bool ofpi_av_table_is_caller(const struct ofpi_av_table *table, uint32_t index)
+{
+    const struct entry *entry = ofpi_ids_find(&table->ids, index);
+
+    return entry && entry->is_caller;
 }
 
 int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index)

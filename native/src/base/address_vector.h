@@ -17,6 +17,9 @@ int ofpi_av_table_insert(struct ofpi_av_table *table, const void *address, size_
 int ofpi_av_table_find(const struct ofpi_av_table *table, const void *address, size_t length, uint32_t *index);
 /* Replace the stored address by one that was found at this index, if the new one is more complete. False: it is not. */
 bool ofpi_av_table_replace(struct ofpi_av_table *table, uint32_t index, const void *address, size_t length);
+/* Whether the entry was made for an endpoint that called, and not by the program; new entries are the program's. */
+void ofpi_av_table_mark_caller(struct ofpi_av_table *table, uint32_t index, bool is_caller);
+bool ofpi_av_table_is_caller(const struct ofpi_av_table *table, uint32_t index);
 int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index);
 /* The stored address; NULL: the index is not in use. Valid until the address is removed. */
 const void *ofpi_av_table_find_address(const struct ofpi_av_table *table, uint32_t index, size_t *length);

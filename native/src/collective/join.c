@@ -6,6 +6,7 @@
 
 #include "agreement/agreement.h"
 #include "collective/control.h"
+#include "peer/uninserted.h"
 #include "progress/progress.h"
 #include "schedule/schedule.h"
 
@@ -26,6 +27,14 @@ static size_t compute_incoming_size(uint32_t size)
     size_t decision = sizeof(struct ofpi_agreement_message) + size * sizeof(uint32_t);
 
     return ((abort > decision ? abort : decision) + 7) & ~(size_t)7;
+}
+
+static void start_membership(struct ofp_group *group)
+{
+    /* A group lasts, so a member that called and was not inserted must not be forgotten. */
+    for (uint32_t rank = 0; rank < group->size; rank++)
+        ofpi_uninserted_acquire(group->endpoint, group->peers[rank]);
+    ofpi_control_start(group);
 }
 
 int ofp_group_join(struct ofp_group *group, uint32_t size, uint32_t rank, const uint32_t *peers,
@@ -53,7 +62,7 @@ int ofp_group_join(struct ofp_group *group, uint32_t size, uint32_t rank, const 
             memcpy(group->peers, peers, bytes);
             memcpy(group->numbers, numbers, bytes);
             if (group->endpoint)
-                ofpi_control_start(group);
+                start_membership(group);
         }
         ofpi_domain_leave(group->domain);
     }

@@ -327,6 +327,16 @@ void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uin
     }
 }
 
+bool ofpi_receive_context_names(const struct ofpi_receive_context *context, uint32_t source)
+{
+    const struct ofp_list *order = &context->posted.order;
+
+    for (const struct ofp_list *node = order->next; node != order; node = node->next)
+        if (ofpi_source_of_posted(OFP_CONTAINER_OF(node, const struct ofpi_posted, order)) == source)
+            return true;
+    return false;
+}
+
 void ofpi_receive_context_end_bound(struct ofpi_receive_context *context, uint32_t source, int error,
                                     int provider_error)
 {

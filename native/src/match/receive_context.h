@@ -54,7 +54,9 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
 void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uint32_t source, int error,
                                        int provider_error);
 
-/* End those of them that are bound to an incarnation of the source. */
+/* Whether such a receive is posted. */
+bool ofpi_receive_context_names(const struct ofpi_receive_context *context, uint32_t source);
+/* End those that are bound to an incarnation of the source. */
 void ofpi_receive_context_end_bound(struct ofpi_receive_context *context, uint32_t source, int error,
                                     int provider_error);
 

@@ -133,6 +133,29 @@ static struct ofpi_unexpected *create_unexpected(struct ofpi_unexpected_messages
     return stored;
 }
 
+/* The peer of this index: an index that has left the vector names none, and none is named twice. */
+static struct ofpi_peer *find_sender(const struct ofpi_unexpected *message)
+{
+    return ofpi_peer_find_at((const struct ofpi_endpoint *)message->endpoint, message->source);
+}
+
+static void add_to_sender(const struct ofpi_unexpected *message)
+{
+    struct ofpi_peer *peer = find_sender(message);
+
+    if (peer)
+        peer->unexpected++;
+}
+
+static void remove_from_sender(const struct ofpi_unexpected *message)
+{
+    struct ofpi_peer *peer = find_sender(message);
+
+    /* A peer that was created after the message does not count it. */
+    if (peer && peer->unexpected)
+        peer->unexpected--;
+}
+
 /* Add a message to the counts that the bounds limit; remove_from_counts() is the reverse. */
 static void add_to_counts(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *stored)
 {
@@ -173,6 +196,7 @@ static struct ofpi_unexpected *add_unexpected(struct ofpi_unexpected_messages *u
                                               struct ofpi_unexpected *stored)
 {
     stored->first.sequence = unexpected->next_sequence++;
+    add_to_sender(stored);
     add_to_counts(unexpected, stored);
     return stored;
 }
@@ -255,6 +279,7 @@ void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct of
 {
     struct ofpi_extra_node *extra = message->extra, *next;
 
+    remove_from_sender(message);
     remove_from_counts(unexpected, message);
     free_payload(message);
     for (; extra; extra = next) {

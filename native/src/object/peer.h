@@ -48,6 +48,8 @@ struct ofpi_peer {
     bool bound : 1;   /* a receive that is bound to its incarnation was posted, and may still be posted */
     bool removed : 1; /* its address was removed from the vector */
     bool unsent : 1;  /* endpoint->unsent contains it */
+    /* It called, and the program has not inserted its address. While it is UNUSED or LOST, `idle` is linked. */
+    bool uninserted : 1;
     /* State while the peer is absent; peer_connect.c. */
     bool expected : 1;          /* its address was inserted and it was never connected since: retry to connect */
     bool warned : 1;            /* the log has a warning about the absent peer */
@@ -62,6 +64,8 @@ struct ofpi_peer {
     struct ofp_list awaiting;        /* waiting requests of ofp_reach_request, by their node */
     struct ofpi_peer_counts *counts; /* its own, or those of the endpoint's other peers; base/page.h */
     struct ofpi_flush_part *flushes; /* parts of flushes that wait for this peer, in their order; NULL: none */
+    struct ofp_list idle;            /* in endpoint->idle_uninserted, the one that has been idle longest first */
+    uint32_t unexpected;             /* number of its unexpected messages */
 };
 
 static inline struct ofpi_endpoint *ofpi_endpoint_of_peer(const struct ofp_peer *peer)

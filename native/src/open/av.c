@@ -10,8 +10,10 @@
 #include "object/domain.h"
 #include "object/vector.h"
 #include "ofipy/ofp.h"
+#include "peer/forget.h"
 #include "peer/peer_find.h"
 #include "peer/peer_state.h"
+#include "peer/uninserted.h"
 #include "progress/progress.h"
 
 int ofp_av_open(struct ofp_domain *handle, const struct ofp_av_attr *attr, struct ofp_av **result)
@@ -93,12 +95,14 @@ static void update_inserted_entry(struct ofp_av *av, uint32_t index, const void 
     bool replaced = ofpi_av_table_replace(av->table, index, address, length);
     struct ofp_list *node, *following;
 
+    ofpi_av_table_mark_caller(av->table, index, false);
     OFP_LIST_EACH(node, following, &av->domain->endpoints) {
         struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
         struct ofpi_peer *peer = endpoint->av == av ? ofpi_peer_find_at(endpoint, index) : NULL;
 
         if (!peer)
             continue;
+        ofpi_uninserted_clear(peer);
         ofpi_peer_mark_expected(peer);
         if (replaced)
             ofpi_peer_readdressed(endpoint, index);
@@ -138,8 +142,10 @@ int ofp_av_remove(struct ofp_av *av, uint32_t index)
         OFP_LIST_EACH(node, following, &av->domain->endpoints) {
             struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
 
-            if (endpoint->av == av)
-                ofpi_peer_removed(endpoint, index);
+            if (endpoint->av != av)
+                continue;
+            ofpi_peer_removed(endpoint, index);
+            ofpi_removed_peers_free(endpoint);
         }
         OFP_LIST_EACH(node, following, &av->domain->receive_contexts) {
             struct ofpi_endpoint *context = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);

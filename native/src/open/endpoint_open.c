@@ -31,6 +31,7 @@
 #include "operation/deferred.h"
 #include "peer/bounce.h"
 #include "peer/connection.h"
+#include "peer/forget.h"
 #include "peer/peer_find.h"
 #include "peer/peer_state.h"
 #include "peer/roster.h"
@@ -84,6 +85,8 @@ static struct ofpi_endpoint *create_endpoint(struct ofpi_domain *domain, const s
     }
     ofp_list_init(&endpoint->backlogged);
     ofp_list_init(&endpoint->removed);
+    ofp_list_init(&endpoint->idle_uninserted);
+    endpoint->forgetting.expired = ofpi_uninserted_peers_free;
     ofp_list_init(&endpoint->sourceless);
     return endpoint;
 }

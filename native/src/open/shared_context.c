@@ -47,6 +47,7 @@ static struct ofpi_endpoint *create_shared_context(struct ofpi_domain *domain,
     context->av = attr->av;
     ofp_list_init(&context->backlogged);
     ofp_list_init(&context->removed);
+    ofp_list_init(&context->idle_uninserted);
     ofp_list_init(&context->sourceless);
     if (!context->counts) {
         free(context);

@@ -15,6 +15,7 @@
 #include "peer/backlog.h"
 #include "peer/peer_entry.h"
 #include "peer/peer_state.h"
+#include "peer/uninserted.h"
 
 static size_t compute_private_size(const struct ofp_endpoint *endpoint)
 {
@@ -63,13 +64,14 @@ static void free_peer_address(struct ofpi_peer *peer)
         free((void *)(uintptr_t)peer->base.address);
 }
 
-static void free_peer(struct ofpi_peer *peer)
+void ofpi_peer_free(struct ofpi_peer *peer)
 {
     OFPI_CHECK(!peer || (ofp_list_empty(&peer->backlog) && ofp_list_empty(&peer->pendings)));
     OFPI_CHECK(!peer || !peer->flushes);
     if (peer && peer->base.endpoint->ops->peer_close)
         peer->base.endpoint->ops->peer_close(&peer->base);
     if (peer) {
+        ofpi_peer_attempts_stop(peer);
         ofpi_peer_entry_close(peer);
         free(peer->member);
         free_peer_address(peer);
@@ -121,19 +123,47 @@ static int grow_peer_table(struct ofpi_endpoint *endpoint, uint32_t place)
     return 0;
 }
 
+static struct ofpi_peer *remove_unknown_sender(struct ofpi_endpoint *endpoint, uint32_t number)
+{
+    struct ofpi_peer *peer = endpoint->unknown_senders[ofpi_index_of_id(number)];
+
+    ofpi_av_table_remove(endpoint->unknown_sender_addresses, number);
+    endpoint->unknown_senders[ofpi_index_of_id(number)] = NULL;
+    return peer;
+}
+
+bool ofpi_unknown_sender_remove(struct ofpi_peer *peer)
+{
+    struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(&peer->base);
+    uint32_t number;
+
+    if (ofpi_av_table_find(endpoint->unknown_sender_addresses, peer->base.address, peer->base.address_length,
+                           &number) != 0 ||
+        endpoint->unknown_senders[ofpi_index_of_id(number)] != peer)
+        return false;
+    remove_unknown_sender(endpoint, number);
+    return true;
+}
+
 /* The peer object of a sender that was unknown until now, with its connection, for the new index. */
 static struct ofpi_peer *acquire_unknown_sender(struct ofpi_endpoint *endpoint, const void *address, size_t length)
 {
-    uint32_t index;
+    uint32_t number;
     struct ofpi_peer *peer;
 
     if (!endpoint->unknown_sender_addresses ||
-        ofpi_av_table_find(endpoint->unknown_sender_addresses, address, length, &index) != 0)
+        ofpi_av_table_find(endpoint->unknown_sender_addresses, address, length, &number) != 0)
         return NULL;
-    peer = endpoint->unknown_senders[ofpi_index_of_id(index)];
-    ofpi_av_table_remove(endpoint->unknown_sender_addresses, index);
-    endpoint->unknown_senders[ofpi_index_of_id(index)] = NULL;
+    peer = remove_unknown_sender(endpoint, number);
+    ofpi_uninserted_clear(peer);
     return peer;
+}
+
+/* A library that matches by itself uses its peers until the endpoint closes, so these are never freed before. */
+static void mark_uninserted(struct ofpi_peer *peer)
+{
+    if (!ofpi_endpoint_of_peer(&peer->base)->info.offloads_matching)
+        ofpi_uninserted_mark(peer);
 }
 
 /* Out of line, so that the fast path of ofpi_peer_get saves no registers. */
@@ -163,6 +193,8 @@ static __attribute__((noinline)) struct ofpi_peer *create_indexed_peer(struct of
         return NULL;
     peer->expected = peer->base.state != OFP_PEER_UP;
     endpoint->peers[place] = peer;
+    if (ofpi_av_table_is_caller(endpoint->av->table, index))
+        mark_uninserted(peer);
     *error = 0;
     return peer;
 }
@@ -193,29 +225,59 @@ int ofpi_peers_create(struct ofpi_endpoint *endpoint)
     return error;
 }
 
-static struct ofpi_peer *get_unknown_sender(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+static bool grow_unknown_senders(struct ofpi_endpoint *endpoint, uint32_t place)
 {
     struct ofpi_peer **unknown_senders;
-    uint32_t index, place;
+
+    if (place < endpoint->unknown_sender_count)
+        return true;
+    unknown_senders = realloc(endpoint->unknown_senders, (place + 1) * sizeof(*unknown_senders));
+    if (!unknown_senders)
+        return false;
+    memset(unknown_senders + endpoint->unknown_sender_count, 0,
+           (place + 1 - endpoint->unknown_sender_count) * sizeof(*unknown_senders));
+    endpoint->unknown_senders = unknown_senders;
+    endpoint->unknown_sender_count = place + 1;
+    return true;
+}
+
+static struct ofpi_peer *get_unknown_sender(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    struct ofpi_peer *peer = NULL;
+    uint32_t number;
 
     if (!endpoint->unknown_sender_addresses &&
         !(endpoint->unknown_sender_addresses = ofpi_av_table_create(endpoint->base.domain->provider)))
         return NULL;
-    if (ofpi_av_table_insert(endpoint->unknown_sender_addresses, address, length, &index) != 0)
+    if (ofpi_av_table_find(endpoint->unknown_sender_addresses, address, length, &number) == 0)
+        return endpoint->unknown_senders[ofpi_index_of_id(number)];
+    if (ofpi_av_table_insert(endpoint->unknown_sender_addresses, address, length, &number) != 0)
         return NULL;
-    place = ofpi_index_of_id(index);
-    if (place >= endpoint->unknown_sender_count) {
-        unknown_senders = realloc(endpoint->unknown_senders, (place + 1) * sizeof(*unknown_senders));
-        if (!unknown_senders)
-            return NULL;
-        memset(unknown_senders + endpoint->unknown_sender_count, 0,
-               (place + 1 - endpoint->unknown_sender_count) * sizeof(*unknown_senders));
-        endpoint->unknown_senders = unknown_senders;
-        endpoint->unknown_sender_count = place + 1;
+    if (grow_unknown_senders(endpoint, ofpi_index_of_id(number)))
+        peer = create_peer(endpoint, OFP_PEER_UNKNOWN, address, length);
+    if (!peer) {
+        ofpi_av_table_remove(endpoint->unknown_sender_addresses, number);
+        return NULL;
     }
-    if (!endpoint->unknown_senders[place])
-        endpoint->unknown_senders[place] = create_peer(endpoint, OFP_PEER_UNKNOWN, address, length);
-    return endpoint->unknown_senders[place];
+    endpoint->unknown_senders[ofpi_index_of_id(number)] = peer;
+    mark_uninserted(peer);
+    return peer;
+}
+
+/* A caller that nobody has inserted. Without auto_insert, or without memory for the entry, it has no index. */
+static struct ofpi_peer *create_caller(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    struct ofpi_peer *peer;
+    uint32_t index;
+    int error;
+
+    if (!endpoint->av->auto_insert || ofpi_av_table_insert(endpoint->av->table, address, length, &index) != 0)
+        return get_unknown_sender(endpoint, address, length);
+    ofpi_av_table_mark_caller(endpoint->av->table, index, true);
+    peer = ofpi_peer_get(endpoint, index, &error);
+    if (!peer)
+        ofpi_av_table_remove(endpoint->av->table, index);
+    return peer;
 }
 
 struct ofp_peer *ofpi_peer_find_by_address(struct ofp_endpoint *handle, const void *address, size_t length)
@@ -225,11 +287,10 @@ struct ofp_peer *ofpi_peer_find_by_address(struct ofp_endpoint *handle, const vo
     uint32_t index;
     int error = 0;
 
-    if (ofpi_av_table_find(endpoint->av->table, address, length, &index) == 0 ||
-        (endpoint->av->auto_insert && ofpi_av_table_insert(endpoint->av->table, address, length, &index) == 0))
+    if (ofpi_av_table_find(endpoint->av->table, address, length, &index) == 0)
         peer = ofpi_peer_get(endpoint, index, &error);
     else
-        peer = get_unknown_sender(endpoint, address, length);
+        peer = create_caller(endpoint, address, length);
     return peer ? &peer->base : NULL;
 }
 
@@ -246,11 +307,11 @@ void ofpi_peers_free(struct ofpi_endpoint *endpoint)
     struct ofp_list *node;
 
     while ((node = ofp_list_pop(&endpoint->removed)))
-        free_peer(OFP_CONTAINER_OF(node, struct ofpi_peer, node));
+        ofpi_peer_free(OFP_CONTAINER_OF(node, struct ofpi_peer, node));
     for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
-        free_peer(endpoint->peers[i]);
+        ofpi_peer_free(endpoint->peers[i]);
     for (uint32_t i = 0; i < endpoint->unknown_sender_count; i++)
-        free_peer(endpoint->unknown_senders[i]);
+        ofpi_peer_free(endpoint->unknown_senders[i]);
     free(endpoint->peers);
     free(endpoint->unknown_senders);
     if (endpoint->unknown_sender_addresses)

@@ -13,6 +13,10 @@ struct ofpi_peer *ofpi_only_peer_create(struct ofpi_endpoint *endpoint, const vo
 int ofpi_peers_create(struct ofpi_endpoint *endpoint);
 /* The index of an address, or OFP_PEER_UNKNOWN. */
 uint32_t ofpi_source_find(struct ofp_endpoint *endpoint, const void *address, size_t length);
+/* Free a peer without operations, which is in no table of the endpoint any more; NULL is ignored. */
+void ofpi_peer_free(struct ofpi_peer *peer);
+/* Take a peer out of the unknown senders. False: it is not among them. */
+bool ofpi_unknown_sender_remove(struct ofpi_peer *peer);
 void ofpi_peers_free(struct ofpi_endpoint *endpoint);
 struct ofp_peer *ofpi_peer_find_by_address(struct ofp_endpoint *endpoint, const void *address, size_t length);
 /*

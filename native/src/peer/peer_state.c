@@ -27,6 +27,7 @@
 #include "peer/peer_entry.h"
 #include "peer/peer_flush.h"
 #include "peer/pending.h"
+#include "peer/uninserted.h"
 #include "progress/progress.h"
 #include "progress/wait.h"
 
@@ -61,6 +62,8 @@ static bool set_peer_state(struct ofpi_peer *peer, enum ofp_peer_state state, in
         return false;
     }
     peer->base.state = state;
+    if (peer->uninserted)
+        ofpi_uninserted_update(peer);
     if (__builtin_expect(ofpi_endpoint_of_peer(&peer->base)->hooks != NULL, 0))
         ofpi_endpoint_of_peer(&peer->base)->domain->upper->hooks_peer_changed(peer, before, error);
     return true;
@@ -456,7 +459,7 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
     ofpi_receives_end(endpoint, &peer->pendings, ECANCELED, 0);
     end_peer(peer, ECANCELED);
     end_directed_receives(endpoint, peer);
-    /* Messages of the peer may still point to the object, so it stays until the endpoint closes. */
+    ofpi_uninserted_clear(peer);
     peer->base.index = OFP_PEER_UNKNOWN;
     peer->removed = true;
     ofpi_peer_entry_close(peer);
@@ -466,6 +469,7 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
 
 void ofpi_peers_close(struct ofpi_endpoint *endpoint)
 {
+    ofpi_timers_stop(&endpoint->domain->timers, &endpoint->forgetting);
     for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
         if (endpoint->peers[i])
             end_peer(endpoint->peers[i], ECANCELED);
