@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time this tree beside a commit of its history: ``python -m tests.paired BASE``.
+"""Time this tree beside a commit of its history: ``python -m tests.paired BASE``; or beside itself with other settings.
 
-Both are built alike, into ``build/paired``, and pinned to the same two cores. Rounds of ``fabtests compare`` alternate
+``python -m tests.paired --before OFIPY_STATS=no --now OFIPY_STATS=yes`` compares two environments of one build. Both
+builds are made alike, into ``build/paired``, and pinned to the same two cores. Rounds of ``fabtests compare`` alternate
 between them, and each round of the one is divided by its neighbour of the other, so what slows the machine down slows
 both. Both start several times, because the addresses that a process gets change its speed by several percent for its
 whole life. Printed are the median of the ratios of all rounds, and an interval that holds the true median of a start
@@ -78,12 +79,17 @@ def cores() -> tuple[int, int]:
 
 
 class Side:
-    """One of the two builds, in a process of its own."""
+    """One of the two builds, in a process of its own, with variables of its own."""
 
-    def __init__(self, python: Path) -> None:
+    def __init__(self, python: Path, environment: dict[str, str]) -> None:
         command = [str(python), "-P", str(SIDE), *map(str, cores())]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env=os.environ | environment,
         )
 
     def take(self, order: dict[str, Any]) -> dict[str, Any]:
@@ -102,12 +108,12 @@ class Side:
 
     def __exit__(self, *error: object) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        with self._process:
+            self._process.stdin.close()
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
@@ -137,10 +143,32 @@ def measure(sides: tuple[Side, Side], order: dict[str, Any], rounds: int) -> lis
     return values
 
 
-def parse() -> argparse.Namespace:
+def setting(text: str) -> tuple[str, str]:
+    """A variable of one side."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text}: NAME=VALUE is meant")
+    return name, value
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.paired", description=__doc__)
     add = parser.add_argument
-    add("base", metavar="BASE", help="commit, branch or tag to compare with")
+    add(
+        "base",
+        metavar="BASE",
+        nargs="?",
+        help="commit, branch or tag to compare with; default: this tree itself",
+    )
+    for side in ("before", "now"):
+        add(
+            f"--{side}",
+            metavar="NAME=VALUE",
+            type=setting,
+            action="append",
+            default=[],
+            help=f"variable of the side {side!r} alone; may be repeated",
+        )
     add("--case", default="shm-latency,tcp-latency", help="of fabtests compare (default: %(default)s)")
     add("--mode", default="native,prepared,blocking", help="default: %(default)s")
     add("--bytes", type=int, default=8, help="default: %(default)s")
@@ -152,7 +180,10 @@ def parse() -> argparse.Namespace:
         help="of both sides, which share the rounds (default: %(default)s)",
     )
     add("--bound", type=float, default=1.05, help="of the ratio (default: %(default)s)")
-    return parser.parse_args()
+    options = parser.parse_args(arguments)
+    if options.base is None and dict(options.before) == dict(options.now):
+        parser.error("nothing differs: name a BASE, or variables of one side (--before, --now)")
+    return options
 
 
 def report_row(
@@ -174,8 +205,11 @@ def report_row(
 
 def main() -> None:
     options = parse()
-    commit = commit_of(options.base)
-    pythons = build(commit, check_out(commit)), build("present", TREE)
+    present = build("present", TREE)
+    base = present
+    if options.base is not None:
+        commit = commit_of(options.base)
+        base = build(commit, check_out(commit))
     orders = [
         {"case": case, "mode": mode, "bytes": options.bytes}
         for case in options.case.split(",")
@@ -185,7 +219,7 @@ def main() -> None:
     starts = min(options.starts, options.rounds)
     for start in range(starts):
         rounds = options.rounds * (start + 1) // starts - options.rounds * start // starts
-        with Side(pythons[0]) as before, Side(pythons[1]) as now:
+        with Side(base, dict(options.before)) as before, Side(present, dict(options.now)) as now:
             for order, row in zip(orders, rows, strict=True):
                 row.append(measure((before, now), order, rounds))
     exceeded = False

@@ -2,6 +2,8 @@
 /* Statistics pages: more endpoints and peers than one has, the sum of closed ones, and a forked child. */
 #include "core_fixture.h"
 
+#include <dirent.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,7 +11,7 @@
 #include "object/count.h"
 #include "ofipy/ofp.h"
 
-enum { ENDPOINTS = OFPI_PAGE_ENDPOINTS + 44, PEERS = OFPI_PAGE_PEERS + 1 };
+enum { ENDPOINTS = OFPI_PAGE_ENDPOINTS + 44, PEERS = OFPI_PAGE_PEERS + 1, IDLE_PEERS = 1000 };
 
 static struct ofpi_counts *opened[ENDPOINTS];
 static struct ofpi_peer_counts *entered[PEERS];
@@ -100,6 +102,46 @@ static void test_peers_beyond_the_page_are_the_others(void **state)
     ofpi_counts_close(counts);
 }
 
+/* Bytes of memory that the pages of this process have. */
+static uint64_t count_memory(void)
+{
+    uint64_t bytes = 0;
+    struct dirent *entry;
+    DIR *folder = opendir("/proc/self/fd");
+
+    assert_non_null(folder);
+    while ((entry = readdir(folder))) {
+        char target[64] = "";
+        struct stat file;
+
+        if (readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0 &&
+            strncmp(target, "/memfd:ofipy-stats", strlen("/memfd:ofipy-stats")) == 0 &&
+            fstatat(dirfd(folder), entry->d_name, &file, 0) == 0)
+            bytes += (uint64_t)file.st_blocks * 512;
+    }
+    closedir(folder);
+    return bytes;
+}
+
+static void test_a_thousand_idle_peers_cost_less_than_a_kibibyte_each(void **state)
+{
+    struct ofpi_counts *counts = open_counts("idle");
+    uint64_t before = count_memory(), each;
+
+    (void)state;
+    assert_true(before > 0);
+    for (uint32_t i = 0; i < IDLE_PEERS; i++) {
+        entered[i] = ofpi_peer_counts_open(counts, "way", "address");
+        assert_ptr_not_equal(entered[i], &counts->others);
+    }
+    each = (count_memory() - before) / IDLE_PEERS;
+    assert_true(each < 1024);
+    assert_true(count_memory() >= IDLE_PEERS * sizeof(struct ofpi_page_peer));
+    for (uint32_t i = 0; i < IDLE_PEERS; i++)
+        ofpi_peer_counts_close(counts, entered[i]);
+    ofpi_counts_close(counts);
+}
+
 static void test_a_child_counts_in_memory_of_its_own(void **state)
 {
     struct ofpi_counts *counts = open_counts("forked");
@@ -138,6 +180,8 @@ static void test_sizes_have_classes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First, while the page has no memory that other peers have left. */
+        cmocka_unit_test(test_a_thousand_idle_peers_cost_less_than_a_kibibyte_each),
         cmocka_unit_test(test_every_endpoint_has_words_of_its_own),
         cmocka_unit_test(test_closed_endpoints_are_summed_up),
         cmocka_unit_test(test_peers_beyond_the_page_are_the_others),
