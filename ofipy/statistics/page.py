@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Statistics pages of layout 1, as ``native/src/base/page.h`` has it, taken apart.
+"""Statistics pages of layout 2, as ``native/src/base/page.h`` has it, taken apart.
 
 A page comes from another process. Its length is checked before; here every text ends within its place, every number is
 any number, and what refers to nothing is left out.
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _MAGIC: Final = b"ofipystp"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _PART: Final = 256  # bytes of one part of an endpoint
 _STRIDE: Final = 4096  # between the parts of one endpoint, of 16 endpoints each
 _BLOCKS: Final = 16
@@ -39,7 +39,7 @@ CHANGES_AT: Final = 16
 
 _HEADER = struct.Struct("=8sIIQi68s")
 _COUNTS = struct.Struct("=5Q9Q10Q64x")
-_ENTRY = struct.Struct("=IIQ13QI28s104s")
+_ENTRY = struct.Struct("=IIQ15QI28s88s")
 _WORD = struct.Struct("=Q")
 _SIZES = struct.Struct("=32Q")
 _PEER_ENTRY = struct.Struct("=5QII16s64s")
@@ -51,6 +51,7 @@ _LEVELS: Final = (
     "posted_receives", "unexpected_messages", "unexpected_bytes", "announced_messages", "linear_searches",
     "backlog", "pending", "sleeps", "wakeups", "progress_calls",
     "registrations", "registrations_reused", "registrations_dropped",
+    "packet_buffers_reclaimed", "packet_buffers",
 )  # fmt: skip
 
 

@@ -43,7 +43,6 @@ SIZES = (0, 1, 8, 5000, 100_000, 3_000_000)
 NOBODY = 65534
 # What the domain counts on while somebody only looks.
 GROWS = {"sleeps", "wakeups", "progress_calls"}
-NOT_IN_PAGES = {"packet_buffers", "packet_buffers_reclaimed"}
 
 
 class Program:
@@ -107,7 +106,7 @@ def test_pages_say_what_endpoints_say(reader: Reader, provider: str) -> None:
         process.program.startswith("python")
     )
     assert endpoint.provider == provider
-    assert set(said) == set(endpoint.counters) | NOT_IN_PAGES
+    assert set(said) == set(endpoint.counters)
     for name in set(endpoint.counters) - GROWS:
         assert endpoint.counters[name] == said[name], name
     assert said["sends"] == said["receives"] == len(SIZES)
@@ -303,13 +302,13 @@ print(1, flush=True)
 sys.stdin.read()
 """
 SEAL_SHRINK = 2
-GOOD_HEADER = b"ofipystp" + (1).to_bytes(4, "little")
+GOOD_HEADER = b"ofipystp" + (2).to_bytes(4, "little")
 
 
 @pytest.mark.parametrize(
     ("size", "header", "seals"),
     [
-        (PAGE_SIZE, b"ofipystp" + (2).to_bytes(4, "little"), SEAL_SHRINK),
+        (PAGE_SIZE, b"ofipystp" + (3).to_bytes(4, "little"), SEAL_SHRINK),
         (PAGE_SIZE, b"something else", SEAL_SHRINK),
         (PAGE_SIZE, GOOD_HEADER, 0),
         (PAGE_SIZE - 4096, GOOD_HEADER, SEAL_SHRINK),
@@ -318,15 +317,18 @@ GOOD_HEADER = b"ofipystp" + (1).to_bytes(4, "little")
     ids=["another version", "no page", "can shrink", "short", "empty"],
 )
 def test_a_page_that_is_none(reader: Reader, size: int, header: bytes, seals: int) -> None:
-    before = reader.scan().unreadable
     fake = [sys.executable, "-c", FAKES, str(size), header.hex(), str(seals)]
-    with subprocess.Popen(fake, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        snapshot = reader.scan()
-        assert all(each.pid != process.pid for each in snapshot.processes)
-        assert snapshot.unreadable > before
-        process.communicate()
+    for _ in range(20):  # others that cannot be read come and go meanwhile
+        before = reader.scan().unreadable
+        with subprocess.Popen(fake, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            snapshot = reader.scan()
+            assert all(each.pid != process.pid for each in snapshot.processes)
+            process.communicate()
+        if snapshot.unreadable > before:
+            return
+    pytest.fail("what is no page is not counted")
 
 
 def test_bytes_of_any_kind_are_read() -> None:
@@ -340,7 +342,7 @@ def test_bytes_of_any_kind_are_read() -> None:
             for place in range(16):
                 at = 4096 + block * 11 * 4096 + 10 * 4096 + place * 256
                 copy[at : at + 4] = rng.choice((0, 1, 2, 3, 1 << 31)).to_bytes(4, "little")
-        assert all(len(each.provider) <= 28 and len(each.name) <= 104 for each in read_endpoints(bytes(copy)))
+        assert all(len(each.provider) <= 28 and len(each.name) <= 88 for each in read_endpoints(bytes(copy)))
 
 
 def test_nothing_of_it_is_imported_with_ofipy() -> None:

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/page.h"
+#include "object/domain.h"
 #include "object/count.h"
 #include "ofipy/ofp.h"
 
@@ -164,6 +165,37 @@ static void test_a_child_counts_in_memory_of_its_own(void **state)
     ofpi_counts_close(counts);
 }
 
+static void test_packet_buffers_of_a_domain_count_once(void **state)
+{
+    struct ofp_endpoint_statistics statistics;
+    struct ofp_endpoint_attr attr;
+    struct ofp_endpoint *second;
+    struct side side = {0};
+    struct ofpi_levels *first_levels, *second_levels;
+    char text[OFP_TEXT_MAX];
+
+    (void)state;
+    side_open(&side, false, OFP_PROGRESS_MANUAL, 64);
+    attr = (struct ofp_endpoint_attr){.tx_cq = side.cq, .rx_cq = side.cq, .av = side.av};
+    assert_int_equal(ofp_endpoint_open(side.domain, &attr, &second, text, sizeof(text)), 0);
+    ((struct ofpi_domain *)side.domain)->base.packet_buffers = 6;
+    ((struct ofpi_domain *)side.domain)->base.packet_buffers_reclaimed = 3;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ofp_endpoint_statistics(side.endpoint, &statistics), 0);
+        assert_int_equal(statistics.packet_buffers, 6);
+        assert_int_equal(ofp_endpoint_statistics(second, &statistics), 0);
+        assert_int_equal(statistics.packet_buffers, 6);
+    }
+    first_levels = &ofpi_page_entry_find(((struct ofpi_endpoint *)side.endpoint)->counts)->levels;
+    second_levels = &ofpi_page_entry_find(((struct ofpi_endpoint *)second)->counts)->levels;
+    assert_int_equal(first_levels->packet_buffers + second_levels->packet_buffers, 6);
+    assert_int_equal(first_levels->packet_buffers_reclaimed + second_levels->packet_buffers_reclaimed, 3);
+    assert_int_equal(ofp_endpoint_close(second, 0), 0);
+    assert_int_equal(ofp_endpoint_statistics(side.endpoint, &statistics), 0);
+    assert_int_equal(first_levels->packet_buffers, 6);
+    side_close(&side);
+}
+
 static void test_sizes_have_classes(void **state)
 {
     (void)state;
@@ -186,6 +218,7 @@ int main(void)
         cmocka_unit_test(test_closed_endpoints_are_summed_up),
         cmocka_unit_test(test_peers_beyond_the_page_are_the_others),
         cmocka_unit_test(test_a_child_counts_in_memory_of_its_own),
+        cmocka_unit_test(test_packet_buffers_of_a_domain_count_once),
         cmocka_unit_test(test_sizes_have_classes),
     };
 

@@ -264,7 +264,7 @@ static void clear_levels(struct ofpi_counts *counts)
 
     counts->peers_up = 0;
     levels->posted_receives = levels->unexpected_messages = levels->unexpected_bytes = 0;
-    levels->announced_messages = levels->backlog = levels->pending = 0;
+    levels->announced_messages = levels->backlog = levels->pending = levels->packet_buffers = 0;
 }
 
 void ofpi_counts_close(struct ofpi_counts *counts)

@@ -19,7 +19,7 @@
 
 #include "ofipy/objects.h"
 
-#define OFPI_PAGE_VERSION 1
+#define OFPI_PAGE_VERSION 2
 #define OFPI_PAGE_ENDPOINTS 256
 #define OFPI_PAGE_PEERS 2048
 #define OFPI_BLOCK_ENDPOINTS 16 /* whose parts lie together, so that few endpoints use few pages of memory */
@@ -54,6 +54,9 @@ struct ofpi_levels {
     uint64_t backlog, pending;
     /* Shares of what the domain counts: what was added to it since another of its endpoints got the last share. */
     uint64_t sleeps, wakeups, progress_calls, registrations, registrations_reused, registrations_dropped;
+    uint64_t packet_buffers_reclaimed;
+    /* Of the domain: at one of its endpoints, 0 at the others. */
+    uint64_t packet_buffers;
 };
 
 enum ofpi_slot_state { OFPI_SLOT_FREE, OFPI_SLOT_OPEN, OFPI_SLOT_CLOSED };
@@ -64,7 +67,7 @@ struct ofpi_page_endpoint {
     uint64_t opened; /* as last_progress */
     struct ofpi_levels levels;
     uint32_t offloads; /* 1: the transport matches, and chooses protocols itself */
-    char provider[28], name[104];
+    char provider[28], name[88];
 };
 
 struct ofpi_page_peer {

@@ -43,6 +43,10 @@ void ofpi_levels_write(struct ofpi_endpoint *endpoint)
     levels->registrations += compute_share(domain->base.registrations, &divided->registrations);
     levels->registrations_reused += compute_share(domain->base.registrations_reused, &divided->registrations_reused);
     levels->registrations_dropped += compute_share(domain->base.registrations_dropped, &divided->registrations_dropped);
+    levels->packet_buffers_reclaimed +=
+        compute_share(domain->base.packet_buffers_reclaimed, &divided->packet_buffers_reclaimed);
+    /* It goes down, too, so it cannot be divided. */
+    levels->packet_buffers = domain->endpoints.next == &endpoint->node ? domain->base.packet_buffers : 0;
 }
 
 void ofpi_domain_levels_write(struct ofpi_domain *domain)
