@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What it takes to connect: ``python -m tests.unit.connecting``.
+
+The files and their owners are those that ``docs/explanation/meet.md`` names. Printed are the lines of each owner, the
+enumerations of connection states, and the states that more than one enumeration has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+TREE = Path(__file__).parents[2]
+PAGE = TREE / "docs/explanation/meet.md"
+AIM = 7500
+"""Lines that should suffice."""
+LINES = 12_500
+"""More than these are a finding. Lower the number with the lines."""
+REPEATED = {"ACCEPTED", "CONNECTING", "OVER", "REQUESTED", "UP"}
+"""States that more than one enumeration has today; the aim is none."""
+
+_ROW = re.compile(r"^\| (\w+) \| (`[^|]*) \| (?:`enum (\w+)` in `([^`]+)` )?\|$", re.MULTILINE)
+_STATES = re.compile(r"\benum (\w+_state)\s*\{(.*?)\}", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """One row of the page.
+
+    Attributes
+    ----------
+    name : str
+        Who owns the files.
+    files : tuple of Path
+        All that the patterns of the row match.
+    enumeration : str or None
+        Name of its enumeration of states.
+    header : Path or None
+        Where that is.
+    """
+
+    name: str
+    files: tuple[Path, ...]
+    enumeration: str | None
+    header: Path | None
+
+    @property
+    def lines(self) -> int:
+        """Lines of all files."""
+        return sum(len(path.read_text().splitlines()) for path in self.files)
+
+
+def owners(page: str, tree: Path = TREE) -> list[Owner]:
+    """The rows of the page's table, with the files that are there."""
+    found = []
+    for name, patterns, enumeration, header in _ROW.findall(page):
+        files: set[Path] = set()
+        for pattern in re.findall(r"`([^`]+)`", patterns):
+            matched = sorted(tree.glob(pattern))
+            if not matched:
+                raise ValueError(f"{name}: no file is {pattern}")
+            files.update(matched)
+        found.append(
+            Owner(name, tuple(sorted(files)), enumeration or None, tree / header if header else None)
+        )
+    return found
+
+
+def enumerations(path: Path) -> dict[str, list[str]]:
+    """The enumerations of states of a file, each with its states without their prefix."""
+    found = {}
+    for name, body in _STATES.findall(path.read_text()):
+        members = [
+            member.split("=")[0].strip() for member in _COMMENT.sub("", body).split(",") if member.strip()
+        ]
+        found[name] = [member.removeprefix(_common_prefix(members)) for member in members]
+    return found
+
+
+def _common_prefix(names: list[str]) -> str:
+    shared = os.path.commonprefix(names)
+    # Whole words only.
+    return shared[: shared.rfind("_") + 1]
+
+
+def states(rows: list[Owner]) -> dict[str, tuple[str, list[str]]]:
+    """Each enumeration of the page: its owner and its states."""
+    return {
+        row.enumeration: (row.name, enumerations(row.header)[row.enumeration])
+        for row in rows
+        if row.enumeration and row.header
+    }
+
+
+def unnamed(rows: list[Owner]) -> list[str]:
+    """Enumerations of states in the files that connect, which the page does not name."""
+    named = {row.enumeration for row in rows}
+    return sorted(
+        f"{path.relative_to(TREE)}: enum {name}"
+        for row in rows
+        for path in row.files
+        for name in enumerations(path)
+        if name not in named
+    )
+
+
+def repeated(rows: list[Owner]) -> dict[str, list[str]]:
+    """States that several enumerations have, with these."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for name, (_, members) in states(rows).items():
+        for member in members:
+            users[member].append(name)
+    return {state: names for state, names in sorted(users.items()) if len(names) > 1}
+
+
+def main() -> None:
+    rows = owners(PAGE.read_text())
+    total = sum(row.lines for row in rows)
+    print("lines of the files that connect:")
+    for row in rows:
+        print(f"  {row.name:<8}{row.lines:>8,}  in {len(row.files)} files")
+    print(f"  {'all':<8}{total:>8,}  at most {LINES:,}; the aim is {AIM:,}")
+    print("\nenumerations of states:")
+    for name, (owner, members) in states(rows).items():
+        print(f"  {owner:<8}{name}: {', '.join(members)}")
+    print("\nstates of several enumerations:")
+    for state, names in repeated(rows).items():
+        print(f"  {state}: {', '.join(names)}")
+    for line in unnamed(rows):
+        print(f"not on the page: {line}")
+
+
+if __name__ == "__main__":
+    main()
