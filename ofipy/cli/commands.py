@@ -312,6 +312,42 @@ def counters(
 
 
 @ofipy_command.command()
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
+@ROOT
+@click.option(
+    "--names", metavar="FILE", type=click.Path(), help="Names of switches: a node-name-map by GUID."
+)
+@click.option(
+    "--near",
+    "core",
+    type=click.IntRange(min=0),
+    metavar="CPU",
+    help="List NICs, the nearest to this processor first.",
+)
+@click.option("--dot", metavar="FILE", help="Write the graph in Graphviz's language; - is standard output.")
+@click.option("--svg", metavar="FILE", help="Draw the graph with Graphviz.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def topology(
+    files: tuple[str, ...],
+    root: str | None,
+    names: str | None,
+    core: int | None,
+    dot: str | None,
+    svg: str | None,
+    as_json: bool,
+) -> None:
+    """Show this host: NUMA nodes, bridges, NICs, ports, GPUs. With FILEs: hosts and the fabric between them.
+
+    A FILE is the document of `ofipy topology --json` on a host, or the output of ibnetdiscover, plain or with -p.
+    """
+    from ofipy.cli.topology import show_topology
+
+    if files and root is not None:
+        raise click.UsageError("--root is for one host: give no file with it")
+    show_topology(files, root=root, names=names, core=core, as_json=as_json, dot=dot, svg=svg)
+
+
+@ofipy_command.command()
 @click.option("--once", is_flag=True, help="Print what a scrape gets, or write it with --textfile, and end.")
 @click.option(
     "--listen",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.host import Host
 from ofipy.doctor.rules import find, judge
-from ofipy.host.bus import Bus, PcieLink
+from ofipy.host.bus import Bus, PcieLink, is_degraded
 from ofipy.host.device import DEVICES, Device
 
 __all__ = ["check_errors", "check_slots"]
@@ -62,14 +62,9 @@ def find_degraded(bus: Bus) -> tuple[PcieLink, str] | None:
     if len(links) % 2 or links[0].function != bus.function:
         return None
     for lower, upper in zip(links[::2], links[1::2], strict=True):
-        ends = (lower, upper)
-        speeds = [end.max_speed for end in ends if end.max_speed is not None]
-        widths = [end.max_width for end in ends if end.max_width is not None]
-        if len(speeds) < 2 or len(widths) < 2:
-            continue
-        slow = lower.speed is not None and lower.speed < min(speeds)
-        narrow = lower.width is not None and lower.width < min(widths)
-        if slow or narrow:
+        if is_degraded(lower, upper):
+            speeds = [each for each in (lower.max_speed, upper.max_speed) if each is not None]
+            widths = [each for each in (lower.max_width, upper.max_width) if each is not None]
             return lower, f"{min(speeds):g} GT/s x{min(widths)}"
     return None
 

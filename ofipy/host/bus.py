@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ofipy.host.tree import Tree
 
-__all__ = ["Bus", "PcieLink", "Temperature", "read_bus"]
+__all__ = ["Bus", "PcieLink", "Temperature", "is_degraded", "read_bus", "read_link"]
 
 _FUNCTION = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,2})?) GT/s")
@@ -95,6 +95,15 @@ def read_link(tree: Tree, folder: str, function: str) -> PcieLink | None:
     if found[0] is None and widths[0] is None:
         return None
     return PcieLink(function, found[0], widths[0], found[1], widths[1])
+
+
+def is_degraded(lower: PcieLink, upper: PcieLink) -> bool:
+    """Whether a link is slower or narrower than both its ends can do. False: an end does not say what it can do."""
+    speeds = [end.max_speed for end in (lower, upper) if end.max_speed is not None]
+    widths = [end.max_width for end in (lower, upper) if end.max_width is not None]
+    slow = len(speeds) == 2 and lower.speed is not None and lower.speed < min(speeds)
+    narrow = len(widths) == 2 and lower.width is not None and lower.width < min(widths)
+    return slow or narrow
 
 
 def read_speed(text: str | None) -> float | None:

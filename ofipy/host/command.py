@@ -11,7 +11,7 @@ import subprocess
 
 from ofipy.host.tree import Tree
 
-__all__ = ["command_file", "read_command", "run_tool"]
+__all__ = ["command_file", "find_tool", "read_command", "run_tool"]
 
 _LONGEST = 10.0  # seconds that a tool may take
 _MOST = 1 << 20  # bytes of output that are read
@@ -42,16 +42,20 @@ def read_command(tree: Tree, *words: str) -> str | None:
     return run[1] if run is not None and run[0] == 0 else None
 
 
+def find_tool(name: str) -> str | None:
+    """Where a program is, None if it is not installed."""
+    return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *_SYSTEM)))
+
+
 def run_tool(words: tuple[str, ...]) -> tuple[int, str] | None:
     """Run a command without a terminal or a shell, in English. Returns its exit code and what it printed."""
-    places = os.pathsep.join((os.environ.get("PATH", os.defpath), *_SYSTEM))
-    program = shutil.which(words[0], path=places)
+    program = find_tool(words[0])
     if program is None:
         return None
     try:
         ran = subprocess.run(
             (program, *words[1:]),
-            env=os.environ | {"LC_ALL": "C", "PATH": places},
+            env=os.environ | {"LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
