@@ -216,7 +216,10 @@ def version(as_json: bool) -> None:
     metavar="[ADDRESS:PORT]",
     help="Be the other side of `ofipy doctor HOST`, at port 19229 if you name none.",
 )
-@click.option("-p", "--provider", metavar="NAME", help="With HOST or --serve: only this provider.")
+@click.option(
+    "--job", "is_job", is_flag=True, help="Measure between all processes of the job that a launcher started."
+)
+@click.option("-p", "--provider", metavar="NAME", help="With HOST, --serve or --job: only this provider.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0.05, 10),
@@ -237,6 +240,7 @@ def version(as_json: bool) -> None:
 def doctor(
     host: str | None,
     serve: str | None,
+    is_job: bool,
     provider: str | None,
     seconds: float,
     root: str | None,
@@ -247,11 +251,16 @@ def doctor(
     """Check limits, rights, libraries, links, slots and counters, and with HOST the way there; say what to do."""
     from ofipy.cli import doctor as module
 
+    if sum(each is not None for each in (host, serve, root, record, is_job or None)) > 1:
+        raise click.UsageError("give one of HOST, --serve, --job, --root and --record")
+    if is_job:
+        from ofipy.cli.doctor_job import examine_job
+
+        examine_job(provider=provider, as_json=as_json, is_strict=is_strict)
+        return
     if host is not None or serve is not None:
         from ofipy.cli import doctor_peer as between
 
-        if sum(each is not None for each in (host, serve, root, record)) > 1:
-            raise click.UsageError("give one of HOST, --serve, --root and --record")
         if host is None:
             between.serve_doctor(between.server_place(serve or ""), provider=provider)
         else:
