@@ -85,7 +85,7 @@ network() { # hosts of network namespaces; who may not have them, and is not CI,
     [ "${CI:-}" = true ] || { least=0; allowed=(--allow 'network namespaces'); }
     # Not those that need another kernel: the guest runs them.
     as_root env "PATH=$PATH:/usr/sbin:/sbin" "CI=${CI:-}" "OFIPY_STRESS=${OFIPY_STRESS:-}" \
-        PYTHONDONTWRITEBYTECODE=1 timeout 300 \
+        PYTHONDONTWRITEBYTECODE=1 timeout 900 \
         python3 -P -m pytest tests/network --ignore tests/network/test_netem.py -n 3 -p no:cacheprovider \
         --junit-xml="$work/network.xml" --durations=5
     python3 .ci/check_junit.py --least "$least" "${allowed[@]}" "$work/network.xml"

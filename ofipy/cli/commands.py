@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The subcommands of ``ofipy`` and their options; the modules that do the work are imported late."""
 
-from pathlib import Path
-
 import rich_click as click
 
 from ofipy.cli.filters import parse_filters
+from ofipy.cli.key_commands import key
 from ofipy.cli.ping_command import ping
 from ofipy.cli.support import Seconds
+from ofipy.cli.trace_commands import trace
 
 __all__ = ["ofipy_command"]
 
@@ -26,6 +26,8 @@ def ofipy_command() -> None:
 
 
 ofipy_command.add_command(ping)
+ofipy_command.add_command(key)
+ofipy_command.add_command(trace)
 
 
 @ofipy_command.command()
@@ -455,52 +457,3 @@ def strerror(error: str, as_json: bool) -> None:
     from ofipy.cli.strerror import show_error
 
     show_error(error, as_json=as_json)
-
-
-@ofipy_command.group()
-def key() -> None:
-    """Make and show keys that peers prove to each other (OFIPY_AUTH_KEY_FILE)."""
-
-
-@key.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-def new(file: Path) -> None:
-    """Write a random key to FILE, which only you can read. FILE must not exist yet."""
-    from ofipy.cli.key import new_key
-
-    new_key(file)
-
-
-@key.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--tls", is_flag=True, required=True, help="Show the pre-shared key of TLS, and its name.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def show(file: Path, tls: bool, as_json: bool) -> None:
-    """Show what endpoints derive from the key in FILE. Keep the output as secret as the key."""
-    from ofipy.cli.key import show_tls_key
-
-    show_tls_key(file, as_json=as_json)
-
-
-@ofipy_command.group()
-def trace() -> None:
-    """Process files that the hook trace has written."""
-
-
-@trace.command()
-@click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False)
-)
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File for the merged trace.",
-)
-def merge(files: tuple[Path, ...], output: Path) -> None:
-    """Merge the traces of several processes into one, with arrows between the processes."""
-    from ofipy.cli.trace import merge_files
-
-    merge_files(files, output)

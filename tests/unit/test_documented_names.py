@@ -342,7 +342,7 @@ def commands_of(group: Any) -> dict[str, click.Command]:
 
 def wrong_options(code: Code) -> Iterator[str]:
     for match in re.finditer(r"(?:^|[\s$(;&|])(ofipy|fabtests) ([^|&;`#]*)", code.text):
-        words = match[2].partition(" python ")[0].split()  # behind it stands the command of a job
+        words = re.split(" (?:python|ofipy) ", match[2])[0].split()  # behind it stands the command of a job
         command: click.Command = COMMANDS[match[1]]
         if words and re.fullmatch(r"[a-z_]+", words[0]) and (code.language or len(words) < 9):
             if words[0] not in commands_of(command):
@@ -395,9 +395,12 @@ def test_names_of_c() -> None:
 
 def wrong_files(code: Code) -> Iterator[str]:
     for name in re.findall(
-        r"(?<![\w./-])((?:native|providers|ofipy|tests|docs|fabtests)/[\w./-]*\w)", code.text
+        r"(?<![\w./-])((?:native|providers|ofipy|tests|docs|fabtests)/[\w./-]*\w(?:\.\[ch\])?)", code.text
     ):
-        if not (ROOT / name).exists() and not (ROOT / "native" / "include" / name).exists():
+        paths = [ROOT / name, ROOT / "native" / "include" / name]
+        if name.endswith(".[ch]"):
+            paths = [ROOT / name.replace("[ch]", suffix) for suffix in "ch"]
+        if not any(path.exists() for path in paths):
             yield name
 
 
