@@ -9,6 +9,7 @@
 #include "proof/sha256.h"
 #include "network.h"
 #include "objects.h"
+#include "stream/tls.h"
 
 #define FAR_ROOM (256u << 10)
 #define FAR_KEPT 16
@@ -46,6 +47,8 @@ struct far {
     struct far_numbers reads;                   /* length, and whether it fetches */
     uint64_t reads_answered;
     uint64_t nonce[TCP_NONCE_WORDS];
+    struct tcp_stream stream; /* of `fd`, once it is encrypted */
+    bool encrypted;
     uint8_t out[FAR_ROOM]; /* to be written */
     size_t out_begin, out_end;
 };
@@ -157,13 +160,40 @@ static inline bool far_follow(struct far *far, struct far_reader *reader, const 
     return true;
 }
 
+/* As read and send, over the encrypted stream if there is one. */
+static inline ssize_t far_receive(struct far *far, void *bytes, size_t length)
+{
+    struct iovec iov = {bytes, length};
+    ssize_t result;
+
+    if (!far->encrypted)
+        return read(far->fd, bytes, length);
+    result = far->stream.ops->readv(&far->stream, &iov, 1);
+    if (result < 0)
+        errno = (int)-result;
+    return result < 0 ? -1 : result;
+}
+
+static inline ssize_t far_send(struct far *far, const void *bytes, size_t length)
+{
+    struct iovec iov = {(void *)(uintptr_t)bytes, length};
+    ssize_t result;
+
+    if (!far->encrypted)
+        return send(far->fd, bytes, length, MSG_NOSIGNAL);
+    result = far->stream.ops->writev(&far->stream, &iov, 1);
+    if (result < 0)
+        errno = (int)-result;
+    return result < 0 ? -1 : result;
+}
+
 /* Read up to `length` bytes of what the endpoint has written. */
 static inline void far_read(struct far *far, size_t length)
 {
     uint8_t bytes[16384];
 
     while (far->fd >= 0 && length) {
-        ssize_t result = read(far->fd, bytes, length < sizeof(bytes) ? length : sizeof(bytes));
+        ssize_t result = far_receive(far, bytes, length < sizeof(bytes) ? length : sizeof(bytes));
 
         if (result == 0 || (result < 0 && errno != EAGAIN))
             far->ended = true;
@@ -200,7 +230,7 @@ static inline bool far_write(struct far *far, size_t length)
 
     if (far->fd < 0 || !left)
         return false;
-    result = send(far->fd, far->out + far->out_begin, length < left ? length : left, MSG_NOSIGNAL);
+    result = far_send(far, far->out + far->out_begin, length < left ? length : left);
     if (result < 0 && errno != EAGAIN)
         far->ended = true;
     if (result <= 0)
@@ -220,7 +250,9 @@ static inline void far_header(struct far *far, const struct tcp_header *header)
 
 static inline void far_close(struct far *far)
 {
-    if (far->fd >= 0)
+    if (far->encrypted)
+        far->stream.ops->close(&far->stream);
+    else if (far->fd >= 0)
         close(far->fd);
     memset(far, 0, offsetof(struct far, out));
     far->fd = -1;
@@ -278,7 +310,7 @@ static inline void far_proof(struct far *far, bool connector, uint16_t port, con
     static const uint64_t zeros[TCP_NONCE_WORDS];
     uint16_t first = connector ? port : NETWORK_PORT, second = connector ? NETWORK_PORT : port;
     struct tcp_header header = {.op = TCP_PROOF};
-    uint8_t bytes[128], proof[TCP_PROOF_SIZE], *end = bytes;
+    uint8_t bytes[160], proof[TCP_PROOF_SIZE], *end = bytes;
 
     *end++ = connector ? 'c' : 'a';
     end = far_put_nonce(end, connector ? zeros : far->nonce);
@@ -290,6 +322,10 @@ static inline void far_proof(struct far *far, bool connector, uint16_t port, con
     if (far_get_newest(far) != TCP_EXTENSION_VERSION)
         *end++ = connector ? TCP_EXTENSION_VERSION : far_get_newest(far);
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
+    if (far->encrypted) {
+        memcpy(end, tcp_tls_get_export(&far->stream), TCP_TLS_EXPORT_SIZE);
+        end += TCP_TLS_EXPORT_SIZE;
+    }
     ofpi_hmac_compute(key, key_length, bytes, (size_t)(end - bytes), proof);
     for (int i = 0; i < TCP_PROOF_SIZE; i++)
         header.words[i / 8] |= (uint64_t)proof[i] << 8 * (i % 8);

@@ -29,6 +29,8 @@ struct session {
     uint32_t pid;
     struct far far;
     struct side side;
+    /* Encrypts what the far side opens or takes from here on, and tells whether that worked; NULL: all is plain. */
+    bool (*encrypt)(struct session *self, bool connector);
 };
 
 /* A greeting and a proof. */
@@ -57,7 +59,7 @@ static inline bool hear_control(struct session *self, size_t length, struct tcp_
         ;
     for (int i = 0; i < 3; i++)
         side_progress(&self->side);
-    if (read(self->far.fd, bytes, TCP_CONTROL_SIZE + length) != (ssize_t)(TCP_CONTROL_SIZE + length))
+    if (far_receive(&self->far, bytes, TCP_CONTROL_SIZE + length) != (ssize_t)(TCP_CONTROL_SIZE + length))
         return false;
     check(tcp_control_decode(bytes, control) == 0);
     return true;
@@ -132,7 +134,7 @@ static inline void meet(struct session *self, int fd, bool connector)
 
     far_close(&self->far);
     self->far.fd = fd;
-    if (fd < 0)
+    if (fd < 0 || (self->encrypt && !self->encrypt(self, connector)))
         return;
     self->far.swapped = self->kind & KIND_SWAPPED;
     self->far.meeting = true;

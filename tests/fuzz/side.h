@@ -55,14 +55,15 @@ static const uint64_t side_region_lengths[SIDE_REGIONS] = {4096, 30000, 100};
 static const uint32_t side_region_access[SIDE_REGIONS] = {OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE,
                                                           OFP_ACCESS_REMOTE_READ, OFP_ACCESS_REMOTE_WRITE};
 
-/* The key that peers must prove, in place of one from a file. */
-static inline void side_set_key(struct tcp_domain *domain)
+static inline struct ofpi_keyring *side_create_ring(void)
 {
     struct ofpi_key key = {.length = sizeof(SIDE_KEY)};
+    struct ofpi_keyring *ring;
 
     memcpy(key.bytes, SIDE_KEY, key.length);
-    domain->keys.ring = ofpi_keyring_create(&key, 1);
-    check(domain->keys.ring != NULL);
+    ring = ofpi_keyring_create(&key, 1);
+    check(ring != NULL);
+    return ring;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- regions */
@@ -143,7 +144,7 @@ static inline void side_open(struct side *side, bool connects, bool key, bool ex
     domain = tcp_domain_of(side->domain);
     domain->extension = extension || key;
     if (key)
-        side_set_key(domain);
+        domain->keys.ring = side_create_ring(); /* in place of one from a file */
     check(ofp_cq_open(side->domain, &cq_attr, &side->cq) == 0);
     check(ofp_eq_open(side->domain, &eq_attr, &side->eq) == 0);
     check(connects || ofp_av_open(side->domain, &av_attr, &side->av) == 0);
