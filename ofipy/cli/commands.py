@@ -5,18 +5,12 @@ import rich_click as click
 
 from ofipy.cli.filters import parse_filters
 from ofipy.cli.key_commands import key
+from ofipy.cli.monitor import ROOT, exporter, top
 from ofipy.cli.ping_command import ping
 from ofipy.cli.support import Seconds
 from ofipy.cli.trace_commands import trace
 
 __all__ = ["ofipy_command"]
-
-ROOT = click.option(
-    "--root",
-    metavar="DIR|TAR",
-    type=click.Path(),
-    help="Read the recorded machine in this folder or tar archive, not this host.",
-)
 
 
 @click.group(name="ofipy", context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,6 +22,8 @@ def ofipy_command() -> None:
 ofipy_command.add_command(ping)
 ofipy_command.add_command(key)
 ofipy_command.add_command(trace)
+ofipy_command.add_command(exporter)
+ofipy_command.add_command(top)
 
 
 @ofipy_command.command()
@@ -356,97 +352,6 @@ def topology(
     if files and root is not None:
         raise click.UsageError("--root is for one host: give no file with it")
     show_topology(files, root=root, names=names, core=core, as_json=as_json, dot=dot, svg=svg)
-
-
-@ofipy_command.command()
-@click.option("--once", is_flag=True, help="Print what a scrape gets, or write it with --textfile, and end.")
-@click.option(
-    "--listen",
-    metavar="ADDRESS:PORT",
-    help="Where Prometheus may scrape; default without --textfile: 127.0.0.1:19228.",
-)
-@click.option(
-    "--textfile",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    help="Replace this file again and again, for node_exporter's textfile collector.",
-)
-@click.option(
-    "--state",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    help="Keep sums in this file, so that none falls when the exporter starts again.",
-)
-@click.option(
-    "--interval",
-    type=Seconds(),
-    metavar="SECONDS",
-    default=1,
-    show_default=True,
-    help="Time between two looks at the processes.",
-)
-@click.option(
-    "--peers",
-    type=click.IntRange(0, 100),
-    metavar="NUMBER",
-    default=20,
-    show_default=True,
-    help="So many of the busiest peers have series of their own.",
-)
-@ROOT
-def exporter(
-    once: bool,
-    listen: str | None,
-    textfile: str | None,
-    state: str | None,
-    interval: float,
-    peers: int,
-    root: str | None,
-) -> None:
-    """Tell Prometheus the counters of processes that use ofipy, of RDMA devices, and of TCP."""
-    from ofipy.cli.exporter import run_exporter
-
-    if once and listen is not None:
-        raise click.UsageError("--once ends at once: give no --listen with it")
-    if not once and listen is None and textfile is None:
-        listen = "127.0.0.1:19228"
-    run_exporter(
-        once=once, listen=listen, textfile=textfile, state=state, interval=interval, peers=peers, root=root
-    )
-
-
-@ofipy_command.command()
-@click.option(
-    "-i",
-    "--interval",
-    type=Seconds(),
-    metavar="SECONDS",
-    default=1,
-    show_default=True,
-    help="Time over which rates are measured.",
-)
-@click.option(
-    "-n",
-    "--number",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="Print so many times, one below the other.",
-)
-@click.option(
-    "--sort",
-    type=click.Choice(("bytes", "messages", "errors", "pending", "unexpected", "name")),
-    default="bytes",
-    show_default=True,
-    help="What rows are sorted by.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document a line.")
-def top(interval: float, number: int | None, sort: str, as_json: bool) -> None:
-    """Show what processes that use ofipy, their endpoints and peers, and RDMA ports do, until Ctrl-C."""
-    from ofipy.cli.top import show_top
-    from ofipy.host.tree import Tree
-    from ofipy.statistics import Reader
-
-    show_top(Reader(), Tree(), interval=interval, number=number, sort=sort, as_json=as_json)
 
 
 @ofipy_command.command(context_settings={"ignore_unknown_options": True})

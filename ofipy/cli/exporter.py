@@ -38,6 +38,7 @@ def run_exporter(
     state: str | None,
     interval: float,
     peers: int,
+    per_process: bool,
     root: str | None,
 ) -> None:
     """Export until a signal ends the command, or once.
@@ -56,6 +57,8 @@ def run_exporter(
         Seconds between two looks at the processes.
     peers : int
         Peers with series of their own.
+    per_process : bool
+        Whether each running process has series of its own.
     root : str, optional
         A recorded tree; None: this host and its processes.
 
@@ -75,7 +78,9 @@ def run_exporter(
     tree = open_tree(root)
     scanner = open_reader() if root is None else None
     try:
-        collector = Collector(scanner, tree, version=__version__, peers=peers, state=state)
+        collector = Collector(
+            scanner, tree, version=__version__, peers=peers, per_process=per_process, state=state
+        )
     except StateError as error:
         raise CommandError(f"{state} is no state of an exporter, remove it: {error}") from error
     registry = make_registry(collector.collect_rows)

@@ -44,7 +44,14 @@ _FEWEST_ROWS = 2
 
 
 def show_top(
-    scanner: Scanner, tree: Tree, *, interval: float, number: int | None, sort: str, as_json: bool
+    scanner: Scanner,
+    tree: Tree,
+    *,
+    interval: float,
+    number: int | None,
+    sort: str,
+    peers: int | None = None,
+    as_json: bool,
 ) -> None:
     """Show rates until Ctrl-C, or so many times.
 
@@ -60,10 +67,12 @@ def show_top(
         Print so many times; None: until Ctrl-C, on a terminal in place.
     sort : str
         What rows are sorted by.
+    peers : int, optional
+        Peers, at most: the first ones of that order.
     as_json : bool
         One document a line.
     """
-    screens = measure(scanner, tree, interval, sort)
+    screens = measure(scanner, tree, interval, sort, peers)
     chosen = screens if number is None else itertools.islice(screens, number)
     if as_json:
         for screen in chosen:
@@ -75,13 +84,13 @@ def show_top(
             print_screen(data_console(), screen)
 
 
-def measure(scanner: Scanner, tree: Tree, interval: float, sort: str) -> Iterator[Screen]:
+def measure(scanner: Scanner, tree: Tree, interval: float, sort: str, peers: int | None) -> Iterator[Screen]:
     """Rates of one interval after the other."""
     before = take_sample(scanner, tree)
     while True:
         time.sleep(interval)
         now = take_sample(scanner, tree)
-        yield find_rates(before, now, sort)
+        yield find_rates(before, now, sort, peers)
         before = now
 
 

@@ -7,6 +7,7 @@ from ofipy.exporter import process_families as families
 from ofipy.exporter.device_rows import add_devices
 from ofipy.exporter.family import Family, Rows
 from ofipy.exporter.peers import BusiestPeers
+from ofipy.exporter.per_process import PER_PROCESS_FAMILIES, EachProcess
 from ofipy.exporter.process_rows import add_peers, add_totals
 from ofipy.exporter.state import load_state, save_state
 from ofipy.exporter.totals import Programs, Totals
@@ -18,7 +19,11 @@ __all__ = ["MOST_SERIES", "Collector", "shed"]
 
 MOST_SERIES = 5_000
 _MOST_PROGRAMS = 50
-_SHED_FIRST = (families.PEER_MESSAGES, families.PEER_BYTES, families.PEER_ERRORS, families.MESSAGE_SIZES)
+_SHED_FIRST = (
+    *(families.PEER_MESSAGES, families.PEER_BYTES, families.PEER_ERRORS),
+    *PER_PROCESS_FAMILIES,
+    families.MESSAGE_SIZES,
+)
 
 
 class Collector:
@@ -34,6 +39,8 @@ class Collector:
         The exporter's.
     peers : int
         Peers with series of their own.
+    per_process : bool, optional
+        Whether each running process has series of its own.
     state : str, optional
         File that keeps the sums from one exporter to the next.
     most_series : int, optional
@@ -54,6 +61,7 @@ class Collector:
         *,
         version: str,
         peers: int,
+        per_process: bool = False,
         state: str | None = None,
         most_series: int = MOST_SERIES,
     ) -> None:
@@ -64,6 +72,7 @@ class Collector:
         self._version = version
         self._totals = Totals(programs)
         self._peers = BusiestPeers(peers, programs)
+        self._each = EachProcess(programs) if per_process else None
         self._most_series = most_series
         self._state = state
         if state is not None:
@@ -107,6 +116,8 @@ class Collector:
                 rows.add(families.UNREADABLE, (), snapshot.unreadable)
                 add_totals(rows, self._totals)
                 add_peers(rows, self._peers)
+                if self._each is not None:
+                    self._each.add_rows(rows, snapshot)
             add_devices(rows, self._tree)
         shed(rows, self._most_series)
         return rows
@@ -115,7 +126,7 @@ class Collector:
 def shed(rows: Rows, most: int) -> None:
     """Leave out whole metrics until so many series are left, and add a row for each that says so.
 
-    Peers go first, then sizes, then whatever has the most series.
+    Peers go first, then processes, then sizes, then whatever has the most series.
 
     Parameters
     ----------

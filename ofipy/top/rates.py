@@ -145,7 +145,7 @@ class Screen:
     unreadable: int
 
 
-def find_rates(before: Sample, now: Sample, sort: str) -> Screen:
+def find_rates(before: Sample, now: Sample, sort: str, most_peers: int | None = None) -> Screen:
     """Compare two moments.
 
     Parameters
@@ -154,6 +154,8 @@ def find_rates(before: Sample, now: Sample, sort: str) -> Screen:
         The moments. What is new in the second one has begun at 0.
     sort : str
         One of `SORT_KEYS`: the highest first, names in their order.
+    most_peers : int, optional
+        Peers, at most: the first ones of that order. None: all.
     """
     seconds = max(now.time - before.time, 1e-9)
     processes: list[ProcessRow] = []
@@ -177,7 +179,7 @@ def find_rates(before: Sample, now: Sample, sort: str) -> Screen:
         seconds=seconds,
         processes=in_order(processes, sort),
         endpoints=in_order(endpoints, sort),
-        peers=in_order(peers, sort),
+        peers=in_order(peers, sort)[:most_peers],
         ports=in_order(compared, sort),
         unreadable=now.snapshot.unreadable,
     )

@@ -17,6 +17,7 @@ from ofipy.exporter.device_families import DEVICE_FAMILIES
 from ofipy.exporter.device_rows import add_devices
 from ofipy.exporter.family import Distribution, Family, Rows
 from ofipy.exporter.peers import BusiestPeers
+from ofipy.exporter.per_process import PER_PROCESS_FAMILIES
 from ofipy.exporter.process_families import COUNTERS, LEVELS, PROCESS_FAMILIES
 from ofipy.exporter.state import StateError
 from ofipy.exporter.totals import Programs
@@ -247,6 +248,61 @@ class TestPeers:
         assert found["ofipy_peer_errors_total", "train", "tcp", "a", "tcp"] == 2
 
 
+class TestEachProcess:
+    def told(self, tree: Tree, *snapshots: Snapshot) -> list[Told]:
+        exporter = Collector(Scans(*snapshots), tree, version="1", peers=0, per_process=True)
+        return [told(exporter.collect_rows()) for _ in snapshots]
+
+    def test_every_running_process(self, empty: Tree) -> None:
+        (found,) = self.told(
+            empty,
+            snapshot(
+                process(
+                    1, endpoint(sends=5, bytes_sent=50, pending=2, backlog=1), endpoint(2, "shm", sends=1)
+                ),
+                replace(process(2, endpoint(receives=7, errors=1, unexpected_messages=3)), rank=4),
+                process(3, endpoint(sends=9), ended=True),
+            ),
+        )
+        assert found["ofipy_process_messages_total", "train", "1", "", "sent"] == 6
+        assert found["ofipy_process_bytes_total", "train", "1", "", "sent"] == 50
+        assert found["ofipy_process_endpoints", "train", "1", ""] == 2
+        assert found["ofipy_process_pending_operations", "train", "1", ""] == 3
+        assert found["ofipy_process_messages_total", "train", "2", "4", "received"] == 7
+        assert found["ofipy_process_operation_errors_total", "train", "2", "4"] == 1
+        assert found["ofipy_process_unexpected_messages", "train", "2", "4"] == 3
+        assert not any("3" in key for key in found if key[0].startswith("ofipy_process_"))
+        # The sums of the program have the process that has ended, too.
+        assert found["ofipy_operations_total", "train", "tcp", "send"] == 14
+
+    def test_no_series_falls_while_an_endpoint_closes(self, empty: Tree) -> None:
+        key = ("ofipy_process_messages_total", "train", "1", "", "sent")
+        values = [
+            found[key]
+            for found in self.told(
+                empty,
+                snapshot(process(1, endpoint(sends=5))),
+                snapshot(process(1)),  # seen half moved
+                snapshot(process(1, endpoint(0, sends=6))),
+            )
+        ]
+        assert values == [5, 5, 6]
+
+    def test_they_are_shed_behind_peers(self, empty: Tree) -> None:
+        many = [process(pid, endpoint(peers=(peer("a", 10),))) for pid in range(100)]
+        exporter = Collector(
+            Scans(snapshot(*many)), empty, version="1", peers=5, per_process=True, most_series=500
+        )
+        found = told(exporter.collect_rows())
+        assert ("ofipy_exporter_dropped_series", "ofipy_peer_messages_total") in found
+        assert found["ofipy_exporter_dropped_series", "ofipy_process_messages_total"] == 200
+        assert found["ofipy_operations_total", "train", "tcp", "send"] == 0
+
+    def test_without_the_option_there_is_none(self, empty: Tree) -> None:
+        found = told(collector(empty, snapshot(process(1, endpoint(sends=5)))).collect_rows())
+        assert not any(name.startswith("ofipy_process_") for name, *_ in found)
+
+
 class TestBound:
     def test_peers_are_shed_first(self, empty: Tree) -> None:
         busy = endpoint(
@@ -407,11 +463,11 @@ class TestReference:
             (name, kind, tuple(re.findall(r"`(\w+)`", labels)), meaning)
             for name, kind, labels, meaning in rows
         ]
-        families = [*PROCESS_FAMILIES, *DEVICE_FAMILIES]
+        families = [*PROCESS_FAMILIES, *PER_PROCESS_FAMILIES, *DEVICE_FAMILIES]
         assert written == [(each.name, each.kind, each.labels, each.help) for each in families]
 
     def test_names(self) -> None:
-        families = [*PROCESS_FAMILIES, *DEVICE_FAMILIES]
+        families = [*PROCESS_FAMILIES, *PER_PROCESS_FAMILIES, *DEVICE_FAMILIES]
         assert len({each.name for each in families}) == len(families)
         for each in families:
             assert each.name.endswith("_total") == (each.kind == "counter")

@@ -92,6 +92,13 @@ class TestRates:
             ("a", 10, 0),
         ]
 
+    @pytest.mark.parametrize(("most", "shown"), [(None, ["b", "a"]), (1, ["b"]), (0, [])])
+    def test_so_many_peers(self, most: int | None, shown: list[str]) -> None:
+        before = process(7, endpoint(peers=(peer("a", 100), peer("b", 10))))
+        now = process(7, endpoint(peers=(peer("a", 110), peer("b", 50))))
+        screen = find_rates(sample(0.0, before), sample(1.0, now), "bytes", most)
+        assert [each.address for each in screen.peers] == shown
+
     def test_ports(self, tmp_path: Path) -> None:
         root = trees.bnxt_re().write(tmp_path / "machine")
         before = take_sample(Scans(snapshot()), Tree(str(root)))
