@@ -17,6 +17,7 @@ from ofipy.cli.support import data_console, print_json, status_console
 from ofipy.cli.tables import print_table
 from ofipy.host.counter import Counter, read_device_counters, read_port_counters
 from ofipy.host.device import DEVICES, list_devices, read_device
+from ofipy.host.flow import read_flow_counters
 from ofipy.host.meaning import Kind
 from ofipy.host.network import list_interfaces, read_interface, read_interface_counters, read_tcp_counters
 from ofipy.host.tree import Tree
@@ -137,7 +138,8 @@ def collect_device(tree: Tree, name: str, port: int | None) -> Iterator[Group]:
 
 def collect_interface(tree: Tree, name: str) -> Group:
     """Those of one interface."""
-    return Group("interface", name, None, tuple(read_interface_counters(tree, name)))
+    found = (*read_interface_counters(tree, name), *read_flow_counters(tree, name))
+    return Group("interface", name, None, found)
 
 
 def identity(counter: Counter) -> str:

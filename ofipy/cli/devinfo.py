@@ -14,6 +14,7 @@ from ofipy.cli.tables import print_table
 from ofipy.host.bus import Bus, PcieLink
 from ofipy.host.counter import read_port_counters
 from ofipy.host.device import DEVICES, Device, Port, read_device, read_devices
+from ofipy.host.flow import read_flow_control
 from ofipy.host.meaning import RETRIES
 from ofipy.host.network import read_interface
 from ofipy.host.tree import Tree
@@ -79,7 +80,11 @@ def describe_device(tree: Tree, device: Device) -> dict[str, Any]:
     """One device in the document."""
     document = asdict(device)
     interfaces = [read_interface(tree, name) for name in device.interfaces]
-    document["interfaces"] = [asdict(each) for each in interfaces if each is not None]
+    document["interfaces"] = [
+        asdict(each) | {"priority_flow_control": read_flow_control(tree, each.name)}
+        for each in interfaces
+        if each is not None
+    ]
     if device.bus is not None:
         document["bus"]["gigabits"] = device.bus.gigabits
     for port in document["ports"]:
@@ -184,6 +189,9 @@ def interface_details(interface: dict[str, Any]) -> Iterator[str]:
         priorities = interface[f"ecn_{side}"]
         if priorities is not None:
             yield f"ECN {side} on priorities {' '.join(map(str, priorities)) or 'none'}"
+    paused = interface["priority_flow_control"]
+    if paused is not None:
+        yield f"PFC on priorities {' '.join(map(str, paused)) or 'none'}"
 
 
 def port_details(port: Port, told: dict[str, Any]) -> Iterator[tuple[str, str]]:

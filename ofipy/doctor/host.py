@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ofipy.host.command import command_file, read_command
-from ofipy.host.counter import Counter, build_counter, read_device_counters, read_port_counters
+from ofipy.host.counter import Counter, read_device_counters, read_port_counters
 from ofipy.host.device import DEVICES, Device, Port, list_devices, read_devices
+from ofipy.host.flow import read_driver_counters
 from ofipy.host.network import INTERFACES, list_interfaces, read_interface_counters, read_tcp_counters
 from ofipy.host.tree import Tree
 
@@ -15,7 +15,6 @@ __all__ = ["NETWORK", "Host", "Moment", "place_of", "read_host", "read_moment"]
 
 NETWORK = "TCP/IP"
 """The place of counters of the network namespace."""
-_ETHTOOL = re.compile(r"\s*([A-Za-z0-9_]{1,64}): ([0-9]{1,20})")
 _NODES = "sys/devices/system/node"
 
 
@@ -88,14 +87,6 @@ def by_name(counters: Iterable[Counter]) -> dict[str, Counter]:
     for each in counters:
         found.setdefault(each.name, each)
     return found
-
-
-def read_driver_counters(tree: Tree, interface: str) -> list[Counter]:
-    """What ``ethtool -S`` prints of an interface."""
-    words = ("ethtool", "-S", interface)
-    lines = (read_command(tree, *words) or "").splitlines()
-    matches = (_ETHTOOL.fullmatch(line) for line in lines)
-    return [build_counter(match[1], int(match[2]), command_file(*words)) for match in matches if match]
 
 
 def read_host(tree: Tree, before: Moment | None = None, seconds: float = 0.0) -> Host:

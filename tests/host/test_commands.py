@@ -98,6 +98,11 @@ class TestDevinfo:
         (interface,) = device["interfaces"]
         assert (interface["mtu"], interface["megabits"], interface["numa_node"]) == (9000, 100000, 1)
         assert (interface["ecn_notification"], interface["ecn_reaction"]) == ([3], [])
+        assert interface["priority_flow_control"] == [3]
+        shown, _ = run("devinfo", "mlx5_10", "--root", str(recorded / "mlx5_roce"), COLUMNS="200")
+        assert (
+            "ECN notification on priorities 3, ECN reaction on priorities none, PFC on priorities 3" in shown
+        )
 
     @pytest.mark.parametrize(
         ("machine", "node_type", "firmware", "retries"),
@@ -247,6 +252,40 @@ class TestCounters:
         assert (rows["cmds_err"]["value"], rows["cmds_err"]["kind"]) == (1, "error")
         assert rows["aer_correctable_RxErr"]["value"] == 3
         assert "aer_correctable_TOTAL_ERR_COR" not in rows
+
+    def test_flow_control(self, recorded: Path) -> None:
+        (interface,) = counters(recorded / "mlx5_roce")["interfaces"]
+        rows = {row["name"]: row for row in interface["counters"]}
+        assert (rows["pfc_requests_prio3"]["value"], rows["pfc_indications_prio3"]["value"]) == (12, 7)
+        assert rows["pfc_requests_prio0"]["value"] == 0
+        for name in ("pfc_requests_prio3", "rx_prio3_pause", "rx_prio3_pause_duration", "rx_ecn_mark"):
+            assert rows[name]["kind"] == "congestion", name
+        assert (rows["rx_discards_phy"]["kind"], rows["rx_discards_phy"]["value"]) == ("error", 5)
+        assert rows["rx_prio3_pause"]["source"] == "commands/ethtool_-S_ens1f0np0.out"
+        # Neither what the kernel counts itself nor what a queue counts.
+        assert not {"rx_packets", "rx0_packets", "ch0_events"} & rows.keys()
+        assert rows["rx_dropped"]["source"].startswith("sys/class/net/")
+
+    @pytest.mark.parametrize(
+        ("output", "code"),
+        [
+            ("", 1),
+            ("no document", 0),
+            ("[]", 0),
+            ('{"prio_pfc":[true],"requests":[1],"indications":null}', 0),
+            ('{"prio_pfc":7,"requests":[1,2,3,4,5,6,7,"8"],"indications":[1,2,3,4,5,6,7,-8]}', 0),
+        ],
+        ids=["failed", "text", "list", "few", "strange"],
+    )
+    def test_what_dcb_does_not_say_is_absent(self, tmp_path: Path, output: str, code: int) -> None:
+        machine = trees.mlx5_roce()
+        machine.add_command("dcb -j -s pfc show dev ens1f0np0", output, code)
+        root = machine.write(tmp_path / "machine")
+        (interface,) = devinfo(root)["interfaces"]
+        assert interface["priority_flow_control"] is None
+        rows = counters(root)["interfaces"][0]["counters"]
+        assert not [row for row in rows if row["name"].startswith("pfc_")]
+        assert [row["value"] for row in rows if row["name"] == "rx_prio3_pause"] == [7]
 
     def test_interfaces_and_tcp(self, recorded: Path) -> None:
         document = counters(recorded / "rxe")

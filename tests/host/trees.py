@@ -88,6 +88,11 @@ class Recorded:
                 archive.addfile(member)
         return file
 
+    def add_command(self, words: str, output: str, code: int = 0) -> None:
+        """What a tool has printed."""
+        file = "commands/" + words.replace(" ", "_")
+        self.files |= {f"{file}.out": f"{output}\n", f"{file}.code": f"{code}\n"}
+
     def add_counters(self, folder: str, names: list[str], **values: int) -> None:
         """Counters of a folder: 0 where no value is given."""
         for name in names:
@@ -239,6 +244,18 @@ def mlx5_roce() -> Recorded:
         for priority in range(8):
             value = enabled if priority == 3 else "0"
             tree.files[f"{function}/net/ens1f0np0/ecn/roce_{side}/enable/{priority}"] = f"{value}\n"
+    tree.add_command(
+        "dcb -j -s pfc show dev ens1f0np0",
+        '{"pfc_cap":8,"macsec_bypass":false,"delay":0,'
+        '"prio_pfc":[false,false,false,true,false,false,false,false],'
+        '"requests":[0,0,0,12,0,0,0,0],"indications":[0,0,0,7,0,0,0,0]}',
+    )
+    tree.add_command(
+        "ethtool -S ens1f0np0",
+        "NIC statistics:\n     rx_packets: 500\n     rx0_packets: 400\n     rx_prio3_pause: 7\n"
+        "     rx_prio3_pause_duration: 90\n     tx_prio3_pause: 12\n     rx_discards_phy: 5\n"
+        "     rx_ecn_mark: 3\n     tx_pause_storm_warning_events: 0\n     ch0_events: 8\n",
+    )
     return tree
 
 
