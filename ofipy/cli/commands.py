@@ -233,6 +233,12 @@ def version(as_json: bool) -> None:
     type=click.Path(dir_okay=False),
     help="Write what the rules read of this host into a new archive, for --root elsewhere.",
 )
+@click.option(
+    "--html",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write the findings into one HTML file, too.",
+)
 @click.option("--strict", "is_strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def doctor(
@@ -243,6 +249,7 @@ def doctor(
     seconds: float,
     root: str | None,
     record: str | None,
+    html: str | None,
     is_strict: bool,
     as_json: bool,
 ) -> None:
@@ -263,15 +270,15 @@ def doctor(
             between.serve_doctor(between.server_place(serve or ""), provider=provider)
         else:
             between.examine_peer(
-                host, provider=provider, seconds=seconds, as_json=as_json, is_strict=is_strict
+                host, provider=provider, seconds=seconds, as_json=as_json, is_strict=is_strict, html=html
             )
         return
     if record is not None:
-        if root is not None or as_json or is_strict:
+        if root is not None or as_json or is_strict or html is not None:
             raise click.UsageError("--record only writes an archive: give no other option with it")
         module.record_host(record)
         return
-    module.show_checks(root=root, as_json=as_json, is_strict=is_strict)
+    module.show_checks(root=root, as_json=as_json, is_strict=is_strict, html=html)
 
 
 @ofipy_command.command()

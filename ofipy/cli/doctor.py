@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``ofipy doctor``: what on this host, or on a recorded one, helps or hinders, a line each."""
 
+import contextlib
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ofipy.cli.host import open_tree
@@ -11,16 +13,21 @@ from ofipy.doctor.document import describe
 from ofipy.doctor.examine import examine_host, examine_process
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.look import look
+from ofipy.doctor.page import write_page
 from ofipy.doctor.processes import check_processes, read_processes
 from ofipy.doctor.record import RecordingTree
 from ofipy.doctor.text import print_findings
 from ofipy.host.tree import Tree
 from ofipy.statistics import Reader
+from ofipy.topology.dot import NoGraphviz, draw, write_dot
+from ofipy.topology.graph import NodeKind
+from ofipy.topology.judge import find_bottlenecks
+from ofipy.topology.machine import read_machine
 
-__all__ = ["name_host", "record_host", "report", "show_checks"]
+__all__ = ["name_host", "record_host", "report", "save_page", "show_checks"]
 
 
-def show_checks(*, root: str | None, as_json: bool, is_strict: bool) -> None:
+def show_checks(*, root: str | None, as_json: bool, is_strict: bool, html: str | None = None) -> None:
     """Print every finding of a host.
 
     Parameters
@@ -31,6 +38,8 @@ def show_checks(*, root: str | None, as_json: bool, is_strict: bool) -> None:
         One document in place of a table.
     is_strict : bool
         Whether a warning is a failure, too.
+    html : str, optional
+        A file for a page of the findings.
 
     Raises
     ------
@@ -46,6 +55,8 @@ def show_checks(*, root: str | None, as_json: bool, is_strict: bool) -> None:
             before = read_processes(reader, tree)
             findings += examine_host(look(tree))
             findings += check_processes(before, read_processes(reader, tree))
+    if html is not None:
+        save_page(html, tree, findings)
     report(findings, as_json=as_json, is_strict=is_strict, host=name_host(tree))
 
 
@@ -69,6 +80,29 @@ def record_host(file: str) -> None:
     status_console().print(
         f"{file}: {size} bytes; {len(findings)} findings, {bad} to look at (--root {file})"
     )
+
+
+def save_page(file: str, tree: Tree, findings: Sequence[Finding], *, peer: str | None = None) -> None:
+    """Write findings into an HTML file, with pictures of the ladder and, where Graphviz is installed, of the host.
+
+    Raises
+    ------
+    CommandError
+        When it cannot be written.
+    """
+    graph = read_machine(tree)
+    (host,) = graph.of_kind(NodeKind.HOST)
+    # A place begins with the name of a device, a port or an interface.
+    marked = {f"{host.id}/{each.place.partition(' ')[0]}" for each in findings if each.is_bad and each.place}
+    picture = None
+    with contextlib.suppress(NoGraphviz):
+        picture = draw(write_dot(graph, find_bottlenecks(graph), marked))
+    page = write_page(findings, host=name_host(tree), peer=peer, graph=picture)
+    try:
+        Path(file).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}") from error
+    status_console().print(f"{file}: {len(page)} bytes")
 
 
 def name_host(tree: Tree) -> str | None:

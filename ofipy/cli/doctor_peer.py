@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import ofipy
-from ofipy.cli.doctor import report
+from ofipy.cli.doctor import report, save_page
 from ofipy.cli.ping import client_place, server_place, tell_place, wait_for_signal
 from ofipy.cli.support import CommandError, ExitCode, status_console
 from ofipy.doctor.examine import examine_host
@@ -47,7 +47,13 @@ def serve_doctor(place: Place, *, provider: str | None) -> None:
 
 
 def examine_peer(
-    target: str, *, provider: str | None, seconds: float, as_json: bool, is_strict: bool
+    target: str,
+    *,
+    provider: str | None,
+    seconds: float,
+    as_json: bool,
+    is_strict: bool,
+    html: str | None = None,
 ) -> None:
     """Measure with a server, and print what both hosts have found.
 
@@ -63,6 +69,8 @@ def examine_peer(
         One document in place of a table.
     is_strict : bool
         Whether a warning is a failure, too.
+    html : str, optional
+        A file for a page of the findings.
 
     Raises
     ------
@@ -97,8 +105,11 @@ def examine_peer(
         raise CommandError(f"{place}: {error}") from error
     host = read_host(tree, before, time.monotonic() - began)
     document["counters"] = list_growth(host)
+    findings = sort([*examine_host(host), *between])
+    if html is not None:
+        save_page(html, tree, findings, peer=str(document["peer"]))
     try:
-        report(sort([*examine_host(host), *between]), as_json=as_json, is_strict=is_strict, **document)
+        report(findings, as_json=as_json, is_strict=is_strict, **document)
     except CommandError as error:
         if absent:
             error.code = ExitCode.NO_PROVIDER

@@ -2,7 +2,7 @@
 """The graph in the language of Graphviz, and as a picture drawn by its program ``dot``."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ofipy.host.command import find_tool
 from ofipy.topology.graph import Edge, EdgeKind, Graph, Node, NodeKind
@@ -44,8 +44,8 @@ def label_edge(edge: Edge) -> str:
     return "\n".join(each for each in (lanes, rate, "degraded" if edge.degraded else "") if each)
 
 
-def write_dot(graph: Graph, bottlenecks: Sequence[Edge]) -> str:
-    """The graph in the language of Graphviz; each host a box of its own, bottlenecks red."""
+def write_dot(graph: Graph, bottlenecks: Sequence[Edge], marked: Collection[str] = ()) -> str:
+    """The graph in the language of Graphviz; each host a box of its own, bottlenecks and marked nodes red."""
     lines = [
         "graph topology {",
         '  graph [rankdir=TB, fontname="sans-serif", nodesep=0.25, ranksep=0.5];',
@@ -57,10 +57,12 @@ def write_dot(graph: Graph, bottlenecks: Sequence[Edge]) -> str:
         lines.append(
             f"  subgraph cluster_{number} {{ label={quote(host)}; style=rounded; color={quote('#9ab3c9')};"
         )
-        lines += [f"    {write_node(each)}" for each in graph.nodes.values() if is_of(each, host)]
+        lines += [
+            f"    {write_node(each, each.id in marked)}" for each in graph.nodes.values() if is_of(each, host)
+        ]
         lines.append("  }")
     rest = [each for each in graph.nodes.values() if not any(is_of(each, host) for host in hosts)]
-    lines += [f"  {write_node(each)}" for each in rest]
+    lines += [f"  {write_node(each, each.id in marked)}" for each in rest]
     narrow = set(map(id, bottlenecks))
     for edge in graph.edges.values():
         marks = [f"label={quote(label_edge(edge))}"]
@@ -79,10 +81,13 @@ def is_of(node: Node, host: str) -> bool:
     return node.id == host or node.id.startswith(f"{host}/")
 
 
-def write_node(node: Node) -> str:
+def write_node(node: Node, is_marked: bool) -> str:
     """One node."""
     shape, colour = _SHAPES[node.kind]
-    return f"{quote(node.id)} [label={quote(label_of(node))}, shape={shape}, fillcolor={quote(colour)}];"
+    mark = ', color="#d62728", penwidth=3' if is_marked else ""
+    return (
+        f"{quote(node.id)} [label={quote(label_of(node))}, shape={shape}, fillcolor={quote(colour)}{mark}];"
+    )
 
 
 def draw(text: str) -> str:
