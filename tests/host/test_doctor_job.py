@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,16 +20,13 @@ import pytest
 
 import ofipy
 from ofipy.doctor.finding import State
-from ofipy.doctor.job.lag import Traffic, examine_lag, read_traffic
 from ofipy.doctor.job.losses import Segments, judge_losses, read_segments
+from ofipy.doctor.job.namespace import NamespaceReader
 from ofipy.doctor.job.pairs import Pair, count_rounds, find_partner, read_pair
-from ofipy.doctor.job.processes import Look, examine_processes, look_at, read_states
 from ofipy.doctor.job.ranking import examine_pairs, rank_hosts
 from ofipy.host.tree import Tree
-from ofipy.statistics import Endpoint, Peer, Process, Reader
 
 SECONDS = 100
-COUNTERS = {"unexpected_messages": 0, "unexpected_bytes": 0, "announced_messages": 0}
 
 
 class TestRounds:
@@ -107,91 +106,6 @@ class TestRanking:
         assert [each.rule.id for each in examine_pairs(pairs, self.HOSTS, [1])] == ["app.way"]
 
 
-def endpoint(last: float = 100.0, peers: tuple[Peer, ...] = (), **counters: int) -> Endpoint:
-    return Endpoint(1, "tcp", "tcp://a:1", 1.0, last, COUNTERS | counters, {}, peers)
-
-
-def process(pid: int, *endpoints: Endpoint) -> Process:
-    return Process(pid, 1, "program", "job", 3, False, endpoints)
-
-
-def look(now: float, each: Process, state: str = "S", unread: int = 0) -> Look:
-    return Look(now, (each,), {each.pid: state}, {each.pid: unread})
-
-
-class TestProcesses:
-    def findings(self, before: Look, now: Look) -> dict[str, Any]:
-        return {each.rule.id: each for each in examine_processes(before, now) if each.is_bad}
-
-    def test_a_process_that_waits_is_well(self) -> None:
-        asleep = process(7, endpoint(last=1.0))
-        assert self.findings(look(100, asleep), look(102, asleep)) == {}
-
-    def test_stopped(self) -> None:
-        asleep = process(7, endpoint(last=100.0))
-        found = self.findings(look(101, asleep, "T"), look(103, asleep, "T"))
-        assert list(found) == ["app.no_progress"]
-        finding = found["app.no_progress"]
-        assert (finding.state, finding.remedy) == (State.FAILED, "kill -CONT 7")
-        assert finding.place == "pid 7 rank 3 program"
-        assert finding.measured == pytest.approx(3.0)
-        # A debugger that looked in for a moment is none.
-        assert self.findings(look(101, asleep, "T"), look(103, asleep, "S")) == {}
-
-    def test_messages_wait(self) -> None:
-        busy = process(7, endpoint(last=100.0))
-        found = self.findings(look(101, busy, "R", 4000), look(103, busy, "R", 5000))
-        assert list(found) == ["app.no_progress"]
-        assert "4000 bytes wait" in found["app.no_progress"].text
-        # It reads: what waits now is new.
-        moving = process(7, endpoint(last=102.9))
-        assert self.findings(look(101, busy, "R", 4000), look(103, moving, "R", 5000)) == {}
-
-    def test_slow_receiver(self) -> None:
-        full = process(7, endpoint(last=103.0, unexpected_messages=10, unexpected_bytes=40 << 20))
-        found = self.findings(look(101, full), look(103, full))
-        assert list(found) == ["app.slow_receiver"]
-        assert found["app.slow_receiver"].measured == pytest.approx(40 / 64, abs=0.01)
-
-    def test_two_ways(self) -> None:
-        peers = tuple(Peer(f"tcp://b:{n}", way, 1, 1, 1, 1, 0) for n, way in enumerate(("verbs", "tcp")))
-        mixed = process(7, endpoint(last=103.0, peers=peers))
-        assert list(self.findings(look(101, mixed), look(103, mixed))) == ["app.way"]
-
-    def test_one_that_has_just_begun_is_not_judged(self) -> None:
-        young = process(7, endpoint(last=1.0))
-        assert examine_processes(Look(1, (), {}, {}), look(103, young, "T")) == []
-
-
-class TestLag:
-    def rows(self, lag: int, still: bool = True) -> list[Traffic]:
-        rows = []
-        for number in range(5):
-            behind = lag if number == 2 else 1
-            rows.append(Traffic("h pid 1", "a", f"p{number}", 1000, 0, 0))
-            received = 1000 - behind
-            rows.append(
-                Traffic(f"h pid {number + 10}", f"p{number}", "a", 0, received, received - (not still))
-            )
-        return rows
-
-    def test_one_is_behind(self) -> None:
-        (finding,) = [each for each in examine_lag(self.rows(500)) if each.is_bad]
-        assert (finding.rule.id, finding.place, finding.measured) == ("app.peer_lag", "h pid 12", 500)
-
-    def test_one_that_receives_is_busy(self) -> None:
-        assert list(examine_lag(self.rows(500, still=False))) == []
-
-    def test_none_is_behind(self) -> None:
-        assert not any(each.is_bad for each in examine_lag(self.rows(9)))
-
-    def test_what_others_say(self) -> None:
-        rows = self.rows(5)
-        assert read_traffic(json.loads(json.dumps([each.as_list() for each in rows]))) == rows
-        assert read_traffic([1, [2], [1, 2, 3, "x", None, True]]) == [Traffic("", "", "", 0, 0, 0)]
-        assert read_traffic("none") == []
-
-
 class TestLosses:
     @pytest.mark.parametrize(
         ("sent", "repeated", "states"),
@@ -234,11 +148,17 @@ def document(out: str) -> dict[str, Any]:
     return found
 
 
+def wait_until_stopped(pid: int) -> None:
+    """A signal takes effect when the process runs next; after that its last progress grows old."""
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "T":
+        time.sleep(0.001)
+
+
 def of_processes(found: dict[str, Any], pid: int) -> list[str]:
     return [
         each["id"]
         for each in found["checks"]
-        if each["state"] in ("warning", "failed") and f"pid {pid} " in each["place"]
+        if each["state"] in ("warning", "failed") and re.search(rf"pid {pid}\b", each["place"])
     ]
 
 
@@ -297,9 +217,8 @@ class TestJobs:
         assert application.stdout is not None
         address = application.stdout.readline().strip()
         application.send_signal(signal.SIGSTOP)
-        while read_states([application.pid]) != {application.pid: "T"}:
-            pass
-        found = document(run("-n", "2", *DOCTOR, "--json", OFIPY_PROVIDER="shm", code=1)[0])
+        wait_until_stopped(application.pid)
+        found = document(run("-n", "2", *DOCTOR, "--json", OFIPY_PROVIDER="shm")[0])
         assert of_processes(found, application.pid) == ["app.no_progress"]
         application.send_signal(signal.SIGCONT)
         with ofipy.open(provider="tcp") as ep:
@@ -307,15 +226,10 @@ class TestJobs:
         found = document(run("-n", "2", *DOCTOR, "--json", OFIPY_PROVIDER="shm")[0])
         assert of_processes(found, application.pid) == []
 
-    def test_unread_bytes_are_seen(self, application: subprocess.Popen[str]) -> None:
+    def test_only_processes_of_this_network_namespace(self, application: subprocess.Popen[str]) -> None:
         assert application.stdout is not None
-        address = application.stdout.readline().strip()
-        with ofipy.open(provider="tcp") as ep, Reader() as reader:
-            peer = ep.insert(address)
-            ep.tsend(b"first", peer, tag=1, complete="delivery").wait(timeout=SECONDS)
-            application.send_signal(signal.SIGSTOP)
-            while read_states([application.pid]) != {application.pid: "T"}:
-                pass
-            ep.tsend(bytes(1000), peer, tag=1).wait(timeout=SECONDS)
-            while look_at(reader.scan().processes).unread.get(application.pid, 0) < 1000:
-                pass
+        application.stdout.readline()
+        with NamespaceReader() as reader, ofipy.open(provider="shm"):
+            pids = [each.pid for each in reader.scan().processes]
+        assert application.pid in pids
+        assert os.getpid() not in pids

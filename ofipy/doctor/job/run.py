@@ -18,17 +18,16 @@ from ofipy.doctor.document import describe_finding
 from ofipy.doctor.examine import examine_host
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.host import Moment, read_host, read_moment
-from ofipy.doctor.job.lag import Traffic, examine_lag, list_traffic, read_traffic
 from ofipy.doctor.job.losses import Segments, judge_losses, read_segments
+from ofipy.doctor.job.namespace import NamespaceReader
 from ofipy.doctor.job.pairs import ROUND_SECONDS, Pair, count_rounds, measure_pair, read_pair
-from ofipy.doctor.job.processes import Look, examine_processes, look_at
 from ofipy.doctor.job.ranking import Standing, examine_pairs, rank_hosts
 from ofipy.doctor.peer.wire import pack, parse, read_findings
+from ofipy.doctor.processes import ProcessMoment, check_processes, read_processes
 from ofipy.doctor.rules import find
 from ofipy.host.tree import Tree
 from ofipy.jobs.job import Job
 from ofipy.ping.wire import WireError
-from ofipy.statistics import Reader
 
 __all__ = ["Examination", "JobDoctor", "name_hosts"]
 
@@ -49,7 +48,6 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
     standings: list[Standing] = field(default_factory=list)
-    traffic: list[Traffic] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     """Ranks without a result."""
 
@@ -58,10 +56,10 @@ class Examination:
 class _Before:
     """What the first process of a host has read before the rounds."""
 
-    reader: Reader
+    reader: NamespaceReader
     moment: Moment
     segments: Segments
-    look: Look
+    processes: ProcessMoment
     began: float
 
 
@@ -138,30 +136,26 @@ class JobDoctor:
         return self._gather(parse(pack(result)), until)
 
     def _look_before(self) -> _Before:
-        reader = Reader()
+        reader = NamespaceReader()
         return _Before(
             reader,
             read_moment(self._tree),
             read_segments(self._tree),
-            look_at(reader.scan().processes),
+            read_processes(reader, self._tree),
             time.monotonic(),
         )
 
     def _look_again(self, before: _Before) -> dict[str, Any]:
         """What the first process of a host finds there."""
         with before.reader as reader:
-            now = look_at(reader.scan().processes)
+            processes = read_processes(reader, self._tree)
         host = read_host(self._tree, before.moment, time.monotonic() - before.began)
         findings = [
             *examine_host(host),
             *judge_losses(before.segments, read_segments(self._tree)),
-            *examine_processes(before.look, now),
+            *check_processes(before.processes, processes),
         ]
-        traffic = list_traffic(self._hosts[self._job.rank], before.look, now)
-        return {
-            "findings": [describe_finding(each) for each in findings],
-            "traffic": [each.as_list() for each in traffic],
-        }
+        return {"findings": [describe_finding(each) for each in findings]}
 
     def _gather(self, own: dict[str, Any], until: float) -> Examination:
         """Rank 0: what all have found."""
@@ -183,13 +177,9 @@ class JobDoctor:
             known.pairs += (
                 [read_pair(each) for each in said if isinstance(each, dict)] if isinstance(said, list) else []
             )
-            known.traffic += read_traffic(result.get("traffic"))
         known.pairs = [each for each in known.pairs if 0 <= each.rank < self._job.size > each.partner >= 0]
         known.standings = rank_hosts(known.pairs, known.hosts)
-        known.findings += [
-            *examine_pairs(known.pairs, known.hosts, known.missing),
-            *examine_lag(known.traffic),
-        ]
+        known.findings += examine_pairs(known.pairs, known.hosts, known.missing)
         return known
 
     def _judge_missing(self, rank: int, error: Exception) -> Finding:
