@@ -7,7 +7,6 @@ enumerations of connection states, and the states that more than one enumeration
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -82,9 +81,11 @@ def enumerations(path: Path) -> dict[str, list[str]]:
 
 
 def _common_prefix(names: list[str]) -> str:
-    shared = os.path.commonprefix(names)
-    # Whole words only.
-    return shared[: shared.rfind("_") + 1]
+    words = [name.split("_") for name in names]
+    count = 0
+    while len({tuple(each[: count + 1]) for each in words}) == 1 and count < min(map(len, words)) - 1:
+        count += 1
+    return "".join(f"{word}_" for word in words[0][:count])
 
 
 def states(rows: list[Owner]) -> dict[str, tuple[str, list[str]]]:
