@@ -15,6 +15,7 @@
 #define TCP_OBJECTS_H
 
 #include "address/address.h"
+#include "connection/source.h"
 #include "stream/descriptor.h"
 #include "meet/meet.h"
 #include "meet/versions.h"
@@ -73,6 +74,8 @@
 /* Accepted connections whose request or proof is not complete. Beyond this number the oldest is closed. */
 #define TCP_UNPROVEN_MAX 256
 #define TCP_ACCEPT_BATCH 32
+/* The same where connections are encrypted, so that a flood of them does not delay peers that are up. */
+#define TCP_ACCEPT_BATCH_ENCRYPTED 2
 #define TCP_BACKLOG 4096
 
 #define TCP_LIKELY(condition) __builtin_expect(!!(condition), 1)
@@ -97,8 +100,10 @@ struct tcp_poller {
     uint64_t poll_pause;        /* minimum ns between polls while there is a hot connection */
     struct tcp_connection *hot; /* the connection that was read last; NULL: none */
     struct tcp_connection *unwatched; /* removed from epoll because it was hot for long; NULL: none */
-    uint32_t hot_turns;             /* calls of progress that have read a hot connection since `unwatched` was reset */
-    struct ofp_list handshakes;     /* struct tcp_meeting: TLS handshakes that wait for their turn */
+    uint32_t hot_turns;         /* calls of progress that have read a hot connection since `unwatched` was reset */
+    struct ofp_list handshakes; /* struct tcp_meeting: TLS handshakes that wait for their turn */
+    struct ofp_timer turn;      /* for the first of them, while all wait for the accounts of their sources */
+    struct tcp_source sources[TCP_SOURCES];
     struct tcp_endpoint *listening; /* the endpoint whose listening socket is in epoll; NULL: none */
     struct ofp_watch watch;
 };
@@ -196,6 +201,7 @@ struct tcp_tls_context; /* tls.h */
 struct tcp_meeting {
     struct tcp_connection *connection;
     struct ofp_list handshake; /* in poller->handshakes while the peer's part of the TLS handshake waits to be read */
+    uint8_t source;            /* of an accepted connection: which of the poller's sources it came from */
     struct ofp_timer timer;
     struct ofpi_backoff backoff;
     struct tcp_race *race;     /* for a peer with several addresses that we connect to; else NULL */

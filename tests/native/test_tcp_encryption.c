@@ -310,6 +310,29 @@ static void test_handshakes_take_turns(void **state)
     tcp_tls_context_free(context);
 }
 
+/* Members behind the same address as a flood wait for their turn, and have it by a timer. */
+static void test_a_source_that_has_spent_its_credit_waits(void **state)
+{
+    const uint64_t spent = 26 * UINT64_C(1000000), wait = 100 * UINT64_C(1000000);
+    uint64_t begin = ofpi_clock_read();
+    struct tcp_source *account;
+    struct side sides[2];
+
+    (void)state;
+    open_both(sides, (struct setting){"required", KEY, NULL}, (struct setting){"required", KEY, NULL});
+    for (int i = 0; i < 2; i++) {
+        union tcp_address *address = &tcp_endpoint_of(sides[i].endpoint)->address;
+
+        account = &tcp_endpoint_of(sides[i].endpoint)->poller->sources[tcp_source_find(address)];
+        tcp_source_charge(account, spent, begin);
+    }
+    assert_int_equal(try_to_talk(&sides[0], &sides[1]), 0);
+    assert_true(ofpi_clock_read() - begin >= wait);
+    /* The second side has accepted the connection, and seen a proof. */
+    assert_true(account->spent == 0);
+    close_both(sides);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_unknown_addresses_are_of_other_hosts),
         cmocka_unit_test(test_an_unknown_host_is_another_one),
         cmocka_unit_test(test_handshakes_take_turns),
+        cmocka_unit_test(test_a_source_that_has_spent_its_credit_waits),
     };
     char text[OFP_TEXT_MAX];
 

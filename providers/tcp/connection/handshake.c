@@ -120,6 +120,8 @@ static void read_auth_messages(struct tcp_connection *connection)
         meeting->received = 0;
         if (tcp_auth_handle_message(connection, &header)) {
             connection->proven = true;
+            if (!connection->connector)
+                tcp_source_clear(&connection->endpoint->poller->sources[meeting->source]);
             connection->endpoint->ops->proven(connection);
         }
     }

@@ -228,6 +228,7 @@ static void accept_socket(struct tcp_endpoint *endpoint, int fd, const union tcp
     ofp_list_append(&endpoint->unproven, &connection->unproven);
     endpoint->unproven_count++;
     OFP_CHECK(endpoint->unproven_count <= TCP_UNPROVEN_MAX);
+    connection->meeting->source = tcp_source_find(peer);
     connection->meeting->timer.deadline = tcp_core->now() + endpoint->domain->connect_ns;
     connection->meeting->timer.expired = request_timer_expired;
     tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);
@@ -237,7 +238,9 @@ static void accept_socket(struct tcp_endpoint *endpoint, int fd, const union tcp
 
 void tcp_listener_accept(struct tcp_endpoint *endpoint)
 {
-    for (int i = 0; i < TCP_ACCEPT_BATCH && endpoint->listener >= 0; i++) {
+    int most = endpoint->domain->encryption == TCP_ENCRYPT_NONE ? TCP_ACCEPT_BATCH : TCP_ACCEPT_BATCH_ENCRYPTED;
+
+    for (int i = 0; i < most && endpoint->listener >= 0; i++) {
         union tcp_address peer = {0};
         socklen_t length = sizeof(peer);
         int fd = tcp_descriptor_register(accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));

@@ -17,6 +17,7 @@
 #include "connection/handshake.h"
 #include "connection/listen.h"
 #include "connection/secure.h"
+#include "stream/tls.h"
 
 #define EVENTS 32
 /*
@@ -52,18 +53,80 @@ static void handle_socket_events(struct tcp_connection *connection, uint32_t eve
         tcp_connection_schedule_read(connection);
 }
 
+/* The account that pays for the next step of a handshake. NULL: this side owes it, since it has begun or answered. */
+static struct tcp_source *find_source(const struct tcp_connection *connection)
+{
+    if (connection->connector || tcp_tls_has_answered(&connection->stream))
+        return NULL;
+    return &connection->endpoint->poller->sources[connection->meeting->source];
+}
+
+/* The first connection whose turn has come; NULL: none, and *turn is when the first one's will. */
+static struct tcp_connection *find_handshake(const struct tcp_poller *poller, uint64_t now, uint64_t *turn)
+{
+    *turn = UINT64_MAX;
+    for (struct ofp_list *node = poller->handshakes.next; node != &poller->handshakes; node = node->next) {
+        struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_meeting, handshake)->connection;
+        struct tcp_source *source = find_source(connection);
+        uint64_t its = source ? tcp_source_compute_turn(source, now) : now;
+
+        if (its <= now)
+            return connection;
+        if (its < *turn)
+            *turn = its;
+    }
+    return NULL;
+}
+
+static void serve_handshake(struct tcp_connection *connection, uint64_t now)
+{
+    struct tcp_source *source = find_source(connection);
+
+    ofp_list_remove(&connection->meeting->handshake);
+    tcp_handshake_progress(connection);
+    if (source) {
+        uint64_t end = tcp_core->now();
+
+        tcp_source_charge(source, end - now, end);
+    }
+}
+
+static void turn_expired(struct ofp_timer *timer, uint64_t now);
+
+static void start_turn_timer(struct tcp_poller *poller, uint64_t turn)
+{
+    const struct tcp_endpoint *first = OFP_CONTAINER_OF(poller->members.next, struct tcp_endpoint, member);
+
+    if (poller->turn.position)
+        return;
+    poller->turn.deadline = turn;
+    poller->turn.expired = turn_expired;
+    tcp_core->timer_start(first->domain->base, &poller->turn);
+}
+
 /* Returns how many handshakes it has served. */
 static int serve_handshakes(struct tcp_poller *poller)
 {
-    struct ofp_list *node;
+    struct tcp_connection *connection;
+    uint64_t turn;
     int count = 0;
 
-    for (; count < HANDSHAKES && (node = ofp_list_pop(&poller->handshakes)); count++)
-        tcp_handshake_progress(OFP_CONTAINER_OF(node, struct tcp_meeting, handshake)->connection);
+    while ((connection = find_handshake(poller, tcp_core->now(), &turn)) && count < HANDSHAKES) {
+        serve_handshake(connection, tcp_core->now());
+        count++;
+    }
     /* A sleeping thread depends on epoll alone, which has reported the others already. */
-    if (poller->armed && !ofp_list_empty(&poller->handshakes))
-        tcp_connection_watch_anew(OFP_CONTAINER_OF(poller->handshakes.next, struct tcp_meeting, handshake)->connection);
+    if (connection && poller->armed)
+        tcp_connection_watch_anew(connection);
+    else if (!connection && turn != UINT64_MAX)
+        start_turn_timer(poller, turn);
     return count;
+}
+
+static void turn_expired(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    serve_handshakes(OFP_CONTAINER_OF(timer, struct tcp_poller, turn));
 }
 
 int tcp_poller_poll(struct tcp_poller *poller)
@@ -175,8 +238,10 @@ void tcp_poller_leave(struct tcp_endpoint *endpoint)
 {
     tcp_poller_disarm(endpoint);
     ofp_list_remove(&endpoint->member);
-    if (ofp_list_empty(&endpoint->poller->members))
+    if (ofp_list_empty(&endpoint->poller->members)) {
+        tcp_core->timer_stop(endpoint->domain->base, &endpoint->poller->turn);
         tcp_descriptor_close(endpoint->poller->epoll_fd);
+    }
 }
 
 int tcp_poller_arm(struct tcp_endpoint *endpoint)

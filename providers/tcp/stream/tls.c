@@ -125,6 +125,7 @@ static int progress_handshake(struct tcp_tls *tls)
     clear_errors();
     result = tcp_library.SSL_do_handshake(tls->ssl);
     error = tcp_library.SSL_get_error(tls->ssl, result);
+    tls->answered |= tls->context->output_length > 0;
     tcp_tls_flush_output(tls);
     if (result == 1)
         return tls->error ? tls->error : check_handshake(tls);
@@ -367,6 +368,11 @@ bool tcp_stream_is_encrypted(const struct tcp_stream *stream) { return stream->o
 uint16_t tcp_tls_get_cipher(const struct tcp_stream *stream)
 {
     return tcp_stream_is_encrypted(stream) ? tls_of_stream(stream)->cipher : 0;
+}
+
+bool tcp_tls_has_answered(const struct tcp_stream *stream)
+{
+    return tcp_stream_is_encrypted(stream) && tls_of_stream(stream)->answered;
 }
 
 const uint8_t *tcp_tls_get_export(const struct tcp_stream *stream)

@@ -41,6 +41,8 @@ int tcp_tls_start(struct tcp_stream *stream, struct tcp_tls_context *context, co
 bool tcp_stream_is_encrypted(const struct tcp_stream *stream);
 /* IANA's number of the cipher suite; 0: the stream is not encrypted, or its handshake has not ended. */
 uint16_t tcp_tls_get_cipher(const struct tcp_stream *stream);
+/* Whether this side has sent a message of the handshake, or more: an acceptor has worked for the peer's first one then. */
+bool tcp_tls_has_answered(const struct tcp_stream *stream);
 /* Bytes that both ends of this one connection can derive, and nobody else. Only after the handshake. */
 const uint8_t *tcp_tls_get_export(const struct tcp_stream *stream);
 /* Store that the socket has failed, outside of the stream's calls. The first failure counts. */

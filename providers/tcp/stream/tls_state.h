@@ -42,6 +42,7 @@ struct tcp_tls {
     size_t space;      /* bytes for which the caller of the present read still has memory; 0: no read */
     uint64_t records;  /* written with the present key */
     int error;         /* the negative errno of every further call; 0: none */
+    bool answered;     /* this side has written a message of the handshake */
     bool established;  /* the handshake has ended */
     bool input_ended;  /* by the peer's close_notify */
     bool output_ended; /* by ours */
