@@ -16,7 +16,11 @@ native_sanitized() { # SANITIZERS
     native "${1%%,*}" -Dbuildtype=debugoptimized -Db_lundef=false -Db_sanitize="$1"
 }
 
-native_clang() { CC=clang native clang -Dbuildtype=release; }
+native_clang() { # in the full profile with as many callers as the bounds on memory are meant for
+    local callers=()
+    [ "$profile" != full ] || callers=(OFIPY_TEST_RDM_PEERS=1000000 OFIPY_TEST_TCP_PEERS=100000)
+    (export CC=clang ${callers[@]+"${callers[@]}"} && native clang -Dbuildtype=release)
+}
 
 aarch64() { # the core's tests on the other memory model's instructions, emulated
     apt_install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user || { echo "no cross compiler here"; return 0; }
