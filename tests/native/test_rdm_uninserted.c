@@ -9,7 +9,6 @@
 #include "rdm/transfer/hello.h"
 #include "resident_memory.h"
 
-/* Of a peer before 256 others; resident memory of that many is beyond the limit if they are not freed. */
 #define FEW 20000
 
 struct server {
