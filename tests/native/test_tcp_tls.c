@@ -320,6 +320,30 @@ static void test_a_changed_record(void **state)
     check_deed(FLIP, -EPROTO, false);
 }
 
+/* Each record of the connector's handshake: the first message, and what ends it. */
+static void test_a_changed_handshake(void **state)
+{
+    unsigned number = 0;
+    bool changed;
+
+    (void)state;
+    do {
+        struct pair pair;
+        int result;
+
+        open_pair(&pair, key, key, 0);
+        pair.armed = true;
+        pair.deed = FLIP;
+        pair.number = number;
+        result = run_handshake(&pair);
+        changed = pair.records > number;
+        assert_true((result != 0) == changed);
+        close_pair(&pair);
+        number++;
+    } while (changed);
+    assert_in_range(number, 3, 10);
+}
+
 static void test_a_missing_record(void **state)
 {
     (void)state;
@@ -379,6 +403,8 @@ static void test_keys_are_changed(void **state)
     for (size_t i = 0; i < LONG; i++)
         bytes[i] = (char)(i >> 3);
     open_pair(&pair, key, key, 4096);
+    /* What AES-GCM stands is 2^24.5 records (RFC 8446, 5.5). */
+    assert_in_range(pair.contexts[0]->records_per_key, 1, (UINT64_C(1) << 24) - 1);
     pair.contexts[0]->records_per_key = 3;
     assert_int_equal(run_handshake(&pair), 0);
     assert_true(transfer_bytes(&pair, bytes, LONG, 10000, received, &received_length) > 0);
@@ -451,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_every_byte_arrives),
         cmocka_unit_test(test_nothing_is_readable_on_the_way),
         cmocka_unit_test(test_a_changed_record),
+        cmocka_unit_test(test_a_changed_handshake),
         cmocka_unit_test(test_a_missing_record),
         cmocka_unit_test(test_a_repeated_record),
         cmocka_unit_test(test_swapped_records),

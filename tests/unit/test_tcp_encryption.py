@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import logging
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -153,6 +156,43 @@ def test_a_listener_refuses_plain_connections(setting) -> None:
         setting("off")
         with ofipy.open(provider="tcp", node=NODE, ep_type="msg") as client, pytest.raises(ofipy.FabricError):
             client.connect(listener.address).wait(timeout=TIMEOUT)
+
+
+CONNECTED = """
+import sys
+import ofipy
+with ofipy.open(provider="tcp", node="127.0.0.1", ep_type="msg") as client:
+    client.connect(sys.argv[1]).wait(timeout=20)
+    client.send(b"up").wait(timeout=20)
+    print("up", flush=True)
+    if sys.stdin.readline() == "close":
+        sys.exit()
+    sys.stdin.readline()
+"""
+
+
+@needs_openssl
+@pytest.mark.parametrize("killed", [True, False])
+def test_an_end_without_close_notify_is_not_orderly(setting, killed: bool) -> None:
+    """The kernel ends the socket of a killed process by a plain FIN, which an attacker can send, too."""
+    setting("required")
+    with ofipy.listen(provider="tcp", node=NODE) as listener:
+        command = [sys.executable, "-P", "-c", CONNECTED, str(listener.address)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            assert child.stdin is not None
+            with listener.wait(timeout=TIMEOUT).accept() as server:
+                assert server.recv().wait(timeout=TIMEOUT).data == b"up"
+                assert child.stdout.readline() == "up\n"
+                receive = server.recv()
+                if killed:
+                    child.kill()
+                else:
+                    child.stdin.write("close")
+                    child.stdin.close()
+                with pytest.raises(ofipy.PeerLost) as caught:  # a ConnectionResetError
+                    receive.wait(timeout=TIMEOUT)
+                assert (caught.value.errno == errno.ESHUTDOWN) != killed, caught.value
 
 
 @pytest.mark.parametrize(("value", "key"), [("required", None), ("yes", "one"), ("", "one")])
