@@ -10,7 +10,7 @@ from typing import Any
 from ofipy.cli.host import open_tree
 from ofipy.cli.support import CommandError, data_console, print_json, status_console
 from ofipy.doctor.document import describe
-from ofipy.doctor.examine import examine_host, examine_process
+from ofipy.doctor.examine import examine_alone, examine_process
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.look import look
 from ofipy.doctor.page import write_page
@@ -48,12 +48,12 @@ def show_checks(*, root: str | None, as_json: bool, is_strict: bool, html: str |
     """
     tree = open_tree(root)
     if root is not None:
-        findings = examine_host(look(tree))
+        findings = examine_alone(look(tree))
     else:
         findings = examine_process(tree)
         with Reader() as reader:
             before = read_processes(reader, tree)
-            findings += examine_host(look(tree))
+            findings += examine_alone(look(tree))
             findings += check_processes(before, read_processes(reader, tree))
     if html is not None:
         save_page(html, tree, findings)
@@ -70,7 +70,8 @@ def record_host(file: str) -> None:
     """
     tree = RecordingTree()
     host = look(tree)
-    findings = examine_host(host)
+    findings = examine_alone(host)
+    read_machine(tree)
     try:
         tree.write(file, host.seconds)
     except OSError as error:

@@ -8,10 +8,25 @@ from dataclasses import dataclass
 from ofipy.doctor.finding import Finding
 from ofipy.doctor.host import NETWORK, Host
 from ofipy.doctor.integrity import places
-from ofipy.doctor.rules import LEAST_PACKETS, LEAST_RETRANSMISSIONS, XMIT_WAIT, judge, soften
+from ofipy.doctor.rules import (
+    LEAST_PACKETS,
+    LEAST_RETRANSMISSIONS,
+    LEAST_SEGMENTS,
+    TCP_REPEATED,
+    XMIT_WAIT,
+    judge,
+    soften,
+)
 from ofipy.host.meaning import RETRIES
 
-__all__ = ["Share", "check_marks", "check_pauses", "check_retransmissions", "judge_retransmissions"]
+__all__ = [
+    "Share",
+    "check_marks",
+    "check_pauses",
+    "check_retransmissions",
+    "check_tcp",
+    "judge_retransmissions",
+]
 
 # A receiver that is not ready loses nothing, so its refusals are no loss.
 _LOST = tuple(sorted(name for name in RETRIES if "rnr" not in name))
@@ -71,6 +86,20 @@ def check_retransmissions(host: Host) -> Iterator[Finding]:
         share = read_share(host, place, _LOST, first_of(host, place, _SENT))
         if share is not None:
             yield judge_retransmissions(place, share)
+
+
+def check_tcp(host: Host) -> Iterator[Finding]:
+    """How much TCP sends again now, over all connections of the host: at most a warning, as some may be far away."""
+    repeated, sent = host.growth(NETWORK, "RetransSegs"), host.growth(NETWORK, "OutSegs")
+    if repeated is None or sent is None:
+        return
+    share = min(repeated / sent, 1.0) if sent and repeated >= LEAST_SEGMENTS else 0.0
+    text = f"{repeated} of {sent} segments were sent again in {host.seconds:.1f} s"
+    yield judge(
+        "port.retransmit", share, text, place=NETWORK, sources=(host.counters(NETWORK)["RetransSegs"].source,),
+        warning=TCP_REPEATED[0], failure=float("inf"),
+        remedy="ofipy doctor HOST to each host of the job says which way loses; ofipy top shows who sends where",
+    )  # fmt: skip
 
 
 def judge_retransmissions(place: str, share: Share) -> Finding:

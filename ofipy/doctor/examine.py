@@ -14,7 +14,7 @@ from ofipy.doctor.providers import check_choice, check_interfaces, check_libfabr
 from ofipy.host.device import list_devices
 from ofipy.host.tree import Tree
 
-__all__ = ["examine_host", "examine_process"]
+__all__ = ["examine_alone", "examine_host", "examine_process"]
 
 _RULES = (
     placement.check_nodes,
@@ -45,6 +45,11 @@ def examine_host(host: Host) -> list[Finding]:
         check_locked(tree, [each.name for each in host.devices]),
     ]
     return limits + [finding for check in _RULES for finding in check(host)]
+
+
+def examine_alone(host: Host) -> list[Finding]:
+    """Likewise, with what TCP tells of all connections; a measurement with a peer tells more exactly."""
+    return [*examine_host(host), *congestion.check_tcp(host)]
 
 
 def examine_process(tree: Tree) -> list[Finding]:

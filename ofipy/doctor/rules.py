@@ -12,8 +12,10 @@ __all__ = [
     "LEAST_PACKETS",
     "LEAST_PEERS",
     "LEAST_RETRANSMISSIONS",
+    "LEAST_SEGMENTS",
     "MOST_DISCARDS",
     "RULES",
+    "TCP_REPEATED",
     "XMIT_WAIT",
     "find",
     "judge",
@@ -154,10 +156,14 @@ MOST_DISCARDS = 100
 """Discards since the counters began that need no attention: PortXmitDiscards of the same file."""
 XMIT_WAIT = (0.10, 0.50)
 """Share of the time in which a port had to wait for credits: warning, failure."""
+TCP_REPEATED = (1e-3, 1e-2)
+"""Share of TCP's segments that were sent again: a share of TCP is usual without a fault."""
 LEAST_PACKETS = 100
 """A share of fewer packets says nothing."""
 LEAST_RETRANSMISSIONS = 3
 """Fewer are no pattern."""
+LEAST_SEGMENTS = 10
+"""Likewise of TCP, which also probes."""
 LEAST_MESSAGES = 20
 """A peer whose share is smaller may be late by chance."""
 LEAST_PEERS = 3

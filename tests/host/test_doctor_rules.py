@@ -118,6 +118,10 @@ FAULTS: dict[str, tuple[str, str, str, Edit]] = {
         "port.congestion", "failed", "TCP/IP",
         write("proc/net/netstat", "IpExt: InNoECTPkts InECT0Pkts InCEPkts\nIpExt: 900000 100700 310\n"),
     ),
+    "TCP sends again": (
+        "port.retransmit", "warning", "TCP/IP",
+        write("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 5100000 2900\n"),
+    ),
     "no credits": (
         "port.pause", "failed", "mlx5_0/1",
         put(counters__port_xmit_wait=901_000, counters__port_xmit_data=250_300_000),
@@ -292,6 +296,9 @@ class TestRecord:
         assert meta["host"] == os.uname().nodename
         assert tree.text("proc/net/snmp")
         assert tree.text("before/proc/net/snmp")
+        shown = CliRunner().invoke(ofipy_command, ["topology", "--root", str(file), "--json"])
+        here = CliRunner().invoke(ofipy_command, ["topology", "--json"])
+        assert json.loads(shown.stdout) == json.loads(here.stdout)
 
     def test_it_overwrites_nothing(self, tmp_path: Path) -> None:
         file = tmp_path / "host.tar"

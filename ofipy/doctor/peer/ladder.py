@@ -9,12 +9,11 @@ from collections.abc import Iterator
 
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.peer.measured import Flow, Measured
-from ofipy.doctor.rules import find, judge
+from ofipy.doctor.rules import TCP_REPEATED, find, judge
 
 __all__ = ["judge_measured"]
 
 # TCP finds the bandwidth of a path by losing packets, so a few are how it works.
-_TCP_REPEATED = (1e-3, 1e-2)
 _LEAST_REPEATED = 10
 _CLOCK = 0.010
 _SOURCE = "measured between both hosts"
@@ -155,7 +154,7 @@ def check_repeated(measured: Measured) -> Iterator[Finding]:
             text = f"{flow.repeated} of {flow.segments} segments were sent again"
             yield judge(
                 "port.retransmit", share, text, place=f"{direction} {measured.peer}", sources=(_TCP_INFO,),
-                warning=_TCP_REPEATED[0], failure=_TCP_REPEATED[1],
+                warning=TCP_REPEATED[0], failure=TCP_REPEATED[1],
             )  # fmt: skip
 
 
