@@ -57,14 +57,18 @@ dask_backend() { # clusters over it; the time beside tcp in the full profile
     python3 .ci/check_junit.py --name dask --least 80 --allow 'OFIPY_STRESS is not set' "$work/dask.xml"
 }
 
-monitoring() { # with Debian's Prometheus, unpacked and not installed: an installed one would run as a service
+monitoring() { # with Debian's Prometheus, unpacked and not installed: an installed one would run as a service. Its tools for
+    # InfiniBand and graphs are for what is drawn.
+    command -v ibsim >/dev/null && command -v ibnetdiscover >/dev/null && command -v dot >/dev/null ||
+        apt_install ibsim-utils infiniband-diags graphviz
     if ! command -v promtool >/dev/null; then
         mkdir "$work/prometheus"
         (cd "$work/prometheus" && apt_get download prometheus && dpkg -x prometheus_*.deb .)
         PATH=$work/prometheus/usr/bin:$PATH
     fi
-    pytest tests/monitoring --junit-xml="$work/monitoring.xml" --durations=5
-    python3 .ci/check_junit.py --name monitoring --least 25 --allow 'no IPv6' "$work/monitoring.xml"
+    pytest tests/monitoring tests/host/test_topology.py tests/host/test_doctor_page.py --junit-xml="$work/monitoring.xml" \
+        --durations=5
+    python3 .ci/check_junit.py --name monitoring --least 60 --allow 'no IPv6' "$work/monitoring.xml"
 }
 
 interoperation() { # with the libfabric that the peers above brought, and Debian's programs
@@ -81,7 +85,8 @@ interoperation() { # with the libfabric that the peers above brought, and Debian
 
 network() { # hosts of network namespaces; who may not have them, and is not CI, is told so
     local least=35 allowed=()
-    command -v tc >/dev/null && command -v iptables-legacy >/dev/null || apt_install iproute2 iptables
+    command -v tc >/dev/null && command -v iptables-legacy >/dev/null && command -v nft >/dev/null ||
+        apt_install iproute2 iptables nftables
     [ "${CI:-}" = true ] || { least=0; allowed=(--allow 'network namespaces'); }
     # Not those that need another kernel: the guest runs them.
     as_root env "PATH=$PATH:/usr/sbin:/sbin" "CI=${CI:-}" "OFIPY_STRESS=${OFIPY_STRESS:-}" \

@@ -284,7 +284,7 @@ def discover() -> Iterator[Callable[..., str]]:
     """Runs ibnetdiscover in a simulated fabric."""
     libraries = sorted(Path("/usr/lib").glob("**/umad2sim/libumad2sim.so"))
     if SIMULATOR is None or DISCOVER is None or not libraries:
-        pytest.skip("ibsim (Debian: ibsim-utils) and ibnetdiscover (infiniband-diags) are not installed")
+        pytest.skip("ibsim (Debian: ibsim-utils) or ibnetdiscover (infiniband-diags) is not installed")
     environment = os.environ | {"IBSIM_SOCKNAME": f"ofipy-{uuid.uuid4().hex[:12]}", "SIM_HOST": "node1"}
     simulator = subprocess.Popen(
         [SIMULATOR, "-s", str(FABRICS / "net.txt")],
