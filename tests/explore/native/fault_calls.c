@@ -76,7 +76,8 @@ CALL(ofp_request_t, ofp_reach_request, (struct ofp_endpoint * endpoint, uint32_t
 CALL(ofp_request_t, ofp_prepare, (struct ofp_endpoint * endpoint, const struct ofp_operation *operation),
      (endpoint, operation))
 CALL(ofp_request_t, ofp_collective_start,
-     (struct ofp_group * group, const struct ofp_collective *call, int64_t timeout), (group, call, timeout))
+     (struct ofp_group * group, const struct ofp_collective *call, uint32_t how, int64_t timeout),
+     (group, call, how, timeout))
 CALL(uint64_t, ofp_reduction_size, (uint32_t atomic_op, uint32_t datatype), (atomic_op, datatype))
 CALL(ofp_request_t, ofp_collective_prepare, (struct ofp_group * group, const struct ofp_collective *call),
      (group, call))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A fault at every step of the programs in ``side/programs``: one scenario for each group of programs and provider."""
 
+import ctypes
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ PROCESSES = 2
 FIRST = 24
 """Faults of a program before the next program has its turn."""
 # Memory that the core allocates once for the process, and uses again.
-FOR_EVER = frozenset(("create_request_chunk", "store_set"))
+FOR_EVER = frozenset(("create_request_chunk", "store_set", "add_page"))
 
 NOT_COVERED = (
     "Order of threads: the kernel chooses it.",
@@ -235,6 +236,15 @@ def _tell(plan: Plan, answer: dict[str, Any]) -> Iterator[str]:
     yield from answer.get("notes", ())
 
 
+def has_openssl() -> bool:
+    """Whether connections over tcp can be encrypted."""
+    try:
+        ctypes.CDLL("libssl.so.3")
+    except OSError:
+        return False
+    return True
+
+
 def list_scenarios(build: Build) -> list[Scenario]:
     """One for each group of programs and target; they share the processes that run them."""
     runners = [Runner(build) for _ in range(PROCESSES)]
@@ -246,7 +256,7 @@ def list_scenarios(build: Build) -> list[Scenario]:
         "remote": targets,
         "sends": (*targets, "tcp-msg"),
         "waits": targets,
-        "faults": (*targets, "tcp-msg"),
+        "faults": (*targets, "tcp-msg", *(("tcp-tls", "tcp-msg-tls") if has_openssl() else ())),
         "tasks": ("shm", "tcp", "link", "rdmfake-gets"),
         "death": ("shm", "tcp", "link"),
         "members": ("shm", "tcp", "link"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from board import Kind
+from encrypted import encrypting
 from numbered import WrongContents, message, number_of
 from pair import Pair
 from program import PATIENCE, Program, Stage, Wrong
@@ -22,6 +23,8 @@ from programs.storms import warm
 __all__ = ["Exchange", "list_programs"]
 
 TARGETS = ("shm", "tcp", "link", "rdmfake", "tcp/msg")
+ENCRYPTED = ("tcp", "tcp/msg")
+"""Targets that are explored encrypted, too."""
 TAG = 7
 SIZES = (16, 4096, 60_000, 320_000)
 LITTLE = 0.05
@@ -225,15 +228,30 @@ def _send_fresh(work: Exchange) -> None:
         raise Wrong(f"a fresh message does not pass: {work.errors[0]}")
 
 
+def exchange_encrypted(target: str, stage: Stage) -> None:
+    """The same over connections that are encrypted by TLS."""
+    with encrypting():
+        exchange(target, stage)
+
+
+def warm_encrypted() -> bool:
+    """Load OpenSSL. False: this machine has none."""
+    try:
+        with encrypting():
+            for target in ENCRYPTED:
+                warm(target)
+    except ofipy.ProviderUnavailable:
+        return False
+    return True
+
+
 def list_programs() -> list[Program]:
     """The exchange over each target."""
     for target in TARGETS:
         warm(target)
-    return [
-        Program(
-            f"faults/{target.replace('/', '-')}/exchange",
-            Kind.SYSTEM | Kind.MEMORY,
-            partial(exchange, target),
-        )
-        for target in TARGETS
-    ]
+    runs = [(target.replace("/", "-"), partial(exchange, target)) for target in TARGETS]
+    if warm_encrypted():
+        runs += [
+            (f"{target.replace('/', '-')}-tls", partial(exchange_encrypted, target)) for target in ENCRYPTED
+        ]
+    return [Program(f"faults/{name}/exchange", Kind.SYSTEM | Kind.MEMORY, run) for name, run in runs]
