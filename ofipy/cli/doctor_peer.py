@@ -7,7 +7,7 @@ from typing import Any
 
 import ofipy
 from ofipy.cli.doctor import report, save_page
-from ofipy.cli.ping import client_place, server_place, tell_place, wait_for_signal
+from ofipy.cli.ping import client_place, list_providers, server_place, tell_place, wait_for_signal
 from ofipy.cli.support import CommandError, ExitCode, status_console
 from ofipy.doctor.examine import examine_host
 from ofipy.doctor.finding import Finding, State
@@ -84,13 +84,10 @@ def examine_peer(
     document: dict[str, Any] = {"host": tree.line("proc/sys/kernel/hostname"), "peer": str(place)}
     absent = ""
     try:
-        with Lane(place, provider=provider) as lane:
-            serves = lane.meet(_CONNECT)
-            if SERVICE not in serves:
-                raise CommandError(
-                    f"the server at {place} serves {', '.join(serves)}: ofipy doctor --serve is meant"
-                )
-            client = Client(lane, tree, seconds=seconds, is_guest=is_guest)
+        with meet(place, provider) as lane:
+            # A provider that was asked for is the only one that is wanted.
+            own = None if provider is not None else list_providers()
+            client = Client(lane, tree, seconds=seconds, is_guest=is_guest, providers=own)
             measure(client)
             between = client.finish()
             document |= {"peer": client.measured.peer, "measurements": client.measured.describe()}
@@ -114,6 +111,46 @@ def examine_peer(
         if absent:
             error.code = ExitCode.NO_PROVIDER
         raise
+
+
+def meet(place: Place, provider: str | None) -> Lane:
+    """A lane to a server that measures.
+
+    If the best lane leads nowhere, such as one of RoCE behind a firewall, tcp may. The measurement tells then what is
+    wrong with the other one.
+
+    Raises
+    ------
+    NoServer
+        When nobody answers.
+    CommandError
+        When the server does something else.
+    """
+    try:
+        return try_lane(place, provider)
+    except NoServer:
+        if provider is not None:
+            raise
+        try:
+            return try_lane(place, "tcp")
+        except (ofipy.FabricError, NoServer):
+            pass
+        raise
+
+
+def try_lane(place: Place, provider: str | None) -> Lane:
+    """A lane over one provider."""
+    lane = Lane(place, provider=provider)
+    try:
+        serves = lane.meet(_CONNECT)
+        if SERVICE not in serves:
+            raise CommandError(
+                f"the server at {place} serves {', '.join(serves)}: ofipy doctor --serve is meant"
+            )
+    except BaseException:
+        lane.close()
+        raise
+    return lane
 
 
 def measure(client: Client) -> None:

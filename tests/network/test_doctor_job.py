@@ -21,7 +21,7 @@ from hosts import Network, Wire
 from ofipy.statistics import Reader
 
 SECONDS = 150
-PER_HOST = int(os.environ.get("OFIPY_TEST_RANKS_PER_HOST", "2"))
+PER_HOST = int(os.environ.get("TEST_RANKS_PER_HOST", "2"))
 """Processes of the application on each of two hosts; 8 in the full profile."""
 
 APPLICATION = """
@@ -36,7 +36,7 @@ with ofipy.open(provider="tcp") as ep:
                 ep.tsend(b"work", peer, tag=1)
         while receive.done:
             receive = ep.trecv(tag=1)
-        time.sleep(0.02)
+        time.sleep(0.1)
 """
 
 
@@ -75,6 +75,7 @@ class Job:
                 }
                 if pids <= met:
                     return
+                time.sleep(0.1)  # the processes need the cores
 
     def errors(self) -> list[str]:
         self.end()
@@ -160,6 +161,7 @@ def test_nothing_is_found(wires: list[Wire], key: Path, jobs: list[Job]) -> None
     assert len(document["hosts"]) == 3
 
 
+@pytest.mark.timeout(500)
 def test_a_lossy_host_and_a_stopped_process(
     network: Network, wires: list[Wire], key: Path, jobs: list[Job], tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ofipy
@@ -56,13 +56,25 @@ class Client:
         Of each stream.
     is_guest : bool
         Whether this host is a virtual machine.
+    providers : sequence of str, optional
+        What this host could use. Default: what the lane's endpoint has.
     """
 
-    def __init__(self, lane: Lane, tree: Tree, *, seconds: float, is_guest: bool) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        tree: Tree,
+        *,
+        seconds: float,
+        is_guest: bool,
+        providers: Sequence[str] | None = None,
+    ) -> None:
         self._lane = lane
         self._tree = tree
         self._seconds = seconds
         self._is_guest = is_guest
+        own = [name for name, _ in lane.endpoint.address.entries] if providers is None else providers
+        self._providers = list(own)
         self._token = b""
         self.measured = Measured(peer=str(lane.place))
 
@@ -121,7 +133,7 @@ class Client:
             raise WireError("the server's token is none")
         theirs = answer.get("providers")
         measured.peer_providers = [str(each)[:64] for each in theirs[:64]] if isinstance(theirs, list) else []
-        measured.own_providers = [name for name, _ in self._lane.endpoint.address.entries]
+        measured.own_providers = self._providers
         measured.path = find_path(self._tree, self._lane.place.host, is_guest=self._is_guest)
 
     def _measure_trips(self) -> None:
