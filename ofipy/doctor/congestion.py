@@ -12,6 +12,7 @@ from ofipy.doctor.rules import (
     LEAST_PACKETS,
     LEAST_RETRANSMISSIONS,
     LEAST_SEGMENTS,
+    SOFTWARE_RETRANSMISSIONS,
     TCP_REPEATED,
     XMIT_WAIT,
     judge,
@@ -82,10 +83,10 @@ def first_of(host: Host, place: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def check_retransmissions(host: Host) -> Iterator[Finding]:
     """How much of what ports sent they had to send again."""
-    for _, _, place in host.ports():
+    for device, _, place in host.ports():
         share = read_share(host, place, _LOST, first_of(host, place, _SENT))
         if share is not None:
-            yield judge_retransmissions(place, share)
+            yield judge_retransmissions(place, share, is_software=device.bus is None)
 
 
 def check_tcp(host: Host) -> Iterator[Finding]:
@@ -102,11 +103,14 @@ def check_tcp(host: Host) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def judge_retransmissions(place: str, share: Share) -> Finding:
-    """A few of them are no pattern."""
+def judge_retransmissions(place: str, share: Share, *, is_software: bool = False) -> Finding:
+    """A few of them are no pattern. A device of software repeats packets when its processor is busy elsewhere, too."""
     ratio = share.ratio if share.part >= LEAST_RETRANSMISSIONS else 0.0
     text = f"{share.part} of {share.whole} packets were sent again"
-    finding = judge("port.retransmit", ratio, text, place=place, sources=share.sources)
+    warning, failure = SOFTWARE_RETRANSMISSIONS if is_software else (None, None)
+    finding = judge(
+        "port.retransmit", ratio, text, place=place, sources=share.sources, warning=warning, failure=failure
+    )
     return finding if share.is_new else soften(finding, _STANDING)
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "LEAST_SEGMENTS",
     "MOST_DISCARDS",
     "RULES",
+    "SOFTWARE_RETRANSMISSIONS",
     "TCP_REPEATED",
     "XMIT_WAIT",
     "find",
@@ -164,6 +165,8 @@ LEAST_RETRANSMISSIONS = 3
 """Fewer are no pattern."""
 LEAST_SEGMENTS = 10
 """Likewise of TCP, which also probes."""
+SOFTWARE_RETRANSMISSIONS = (0.01, 0.1)
+"""Share of packets that a device of software sends again: warning, failure."""
 LEAST_MESSAGES = 20
 """A peer whose share is smaller may be late by chance."""
 LEAST_PEERS = 3
