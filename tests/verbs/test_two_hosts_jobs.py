@@ -55,7 +55,7 @@ def there(tmp_path: Path, key: Path) -> Iterator[subprocess.Popen[str]]:
     guest.communicate(timeout=20)
 
 
-@pytest.mark.parametrize(("name", "least"), [("jobs", 4), ("crowds", 3), ("losses", 1)])
+@pytest.mark.parametrize(("name", "least"), [("jobs", 4), ("crowds", 3), ("losses", 1), ("doctor", 7)])
 def test_on_two_hosts(name: str, least: int, tmp_path: Path, key: Path, there: subprocess.Popen[str]) -> None:
     report = tmp_path / "report.xml"
     login = ["python", "-P", "tests/verbs/hosts/login.py", str(tmp_path), "here"]

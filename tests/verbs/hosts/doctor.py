@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``ofipy doctor`` between two hosts with devices: clean runs find nothing, and each fault of the network is named."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from other_host import PYTHON, OtherHost, run
+
+pytestmark = pytest.mark.timeout(300)
+SECONDS = 150
+PORT = 19229
+CLEAN_RUNS = int(os.environ.get("CLEAN_RUNS", "5"))
+FILTER = "INPUT -p udp --dport 4791 -j DROP"
+
+
+@pytest.fixture(scope="module")
+def server(there: OtherHost) -> Iterator[OtherHost]:
+    with there.running(*PYTHON, "-m", "ofipy", "doctor", "--serve", stdin=subprocess.DEVNULL):
+        there.wait_for_listener(PORT)
+        yield there
+        there.read("pkill", "-f", "doctor --serve")
+
+
+def doctor(server: OtherHost, *words: str, **settings: str) -> dict[str, Any]:
+    ran = subprocess.run(
+        [*PYTHON, "-m", "ofipy", "doctor", server.address, "--json", "--seconds", "0.3", *words],
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    print(ran.stderr)
+    document: dict[str, Any] = json.loads(ran.stdout)
+    return document
+
+
+def found(document: dict[str, Any]) -> list[str]:
+    """Rules on the network that are not in order now; old counts are those of the test before."""
+    steps = ("link", "reach", "raw", "provider", "congestion")
+    bad = [
+        each
+        for each in document["checks"]
+        if each["state"] in ("warning", "failed") and each["step"] in steps
+    ]
+    bad = [each for each in bad if not each["finding"].endswith("since the counters began")]
+    for each in bad:
+        print(each["id"], each["place"], each["state"], each["finding"])
+    return list(dict.fromkeys(each["id"] for each in bad))
+
+
+@contextmanager
+def fault(begin: Sequence[str], end: Sequence[str]) -> Iterator[None]:
+    """Have a fault of the network meanwhile."""
+    run(begin, seconds=20)
+    try:
+        yield
+    finally:
+        run(end, seconds=20)
+
+
+def netem(text: str) -> tuple[list[str], list[str]]:
+    device = "tc qdisc {} dev eth0 root"
+    return [*device.format("add").split(), "netem", *text.split()], device.format("del").split()
+
+
+def test_nothing_is_found(server: OtherHost) -> None:
+    for _ in range(CLEAN_RUNS):
+        document = doctor(server)
+        assert document["measurements"]["way"] == "verbs"
+        assert document["measurements"]["provider"]["to"]["mb_per_sec"] > 0
+        assert found(document) == []
+
+
+def test_loss(server: OtherHost) -> None:
+    with fault(*netem("loss 2%")):
+        assert "port.retransmit" in found(doctor(server))
+
+
+def test_another_mtu(server: OtherHost) -> None:
+    mtu = Path("/sys/class/net/eth0/mtu").read_text().strip()
+    with fault(["ip", "link", "set", "eth0", "mtu", "1500"], f"ip link set eth0 mtu {mtu}".split()):
+        assert "net.mtu" in found(doctor(server, "-ptcp"))
+
+
+def test_marks_of_congestion(server: OtherHost) -> None:
+    switch = "sysctl -qw net.ipv4.tcp_ecn={}"
+    before = Path("/proc/sys/net/ipv4/tcp_ecn").read_text().strip()
+    with (
+        fault(switch.format(1).split(), switch.format(before).split()),
+        fault(*netem("loss 20% ecn")),
+    ):
+        assert "port.congestion" in found(doctor(server, "-ptcp"))
+
+
+def test_the_port_of_roce_is_filtered(server: OtherHost) -> None:
+    with fault(f"iptables-legacy -w -A {FILTER}".split(), f"iptables-legacy -w -D {FILTER}".split()):
+        document = doctor(server)
+        assert {"net.port", "app.way"} >= set(found(document)) >= {"net.port"}
+    texts = [each for each in document["checks"] if each["id"] == "net.port" and each["state"] == "failed"]
+    assert any("verbs" in each["finding"] and "4791" in each["remedy"] for each in texts)
+
+
+@pytest.mark.parametrize("provider", ["verbs", "tcp"])
+def test_another_key(server: OtherHost, tmp_path: Path, provider: str) -> None:
+    key = tmp_path / "key"
+    run([*PYTHON, "-m", "ofipy", "key", "new", str(key)], seconds=60)
+    document = doctor(server, "-p", provider, OFIPY_AUTH_KEY_FILE=str(key))
+    assert found(document) == ["net.port"]
+    assert any("another key" in each["finding"] for each in document["checks"])
