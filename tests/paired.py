@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Time this tree beside a commit of its history: ``python -m tests.paired BASE``; or beside itself with other settings.
 
-``python -m tests.paired --before OFIPY_STATS=no --now OFIPY_STATS=yes`` compares two environments of one build. Both
-builds are made alike, into ``build/paired``, and pinned to the same two cores. Rounds of ``fabtests compare`` alternate
-between them, and each round of the one is divided by its neighbour of the other, so what slows the machine down slows
-both. Both start several times, because the addresses that a process gets change its speed by several percent for its
-whole life. Printed are the median of the ratios of all rounds, and an interval that holds the true median of a start
-with 95 % confidence (order statistics of the starts' medians, which assume nothing about the distribution). The exit
-code is 1 when the whole interval lies beyond the bound: above it for times, below its inverse for rates.
+``python -m tests.paired --before OFIPY_STATS=no --now OFIPY_STATS=yes`` compares two environments of one build, and
+``python -m tests.paired --wheel FILE`` a wheel with what the compiler of this machine makes of this tree. Both
+sides are pinned to the same two cores. Rounds of ``fabtests compare`` alternate between them, and each round of the
+one is divided by its neighbour of the other, so what slows the machine down slows both. Both start several times,
+because the addresses that a process gets change its speed by several percent for its whole life. Printed are the
+median of the ratios of all rounds, and an interval that holds the true median of a start with 95 % confidence
+(order statistics of the starts' medians, which assume nothing about the distribution). The exit code is 1 when the
+whole interval lies beyond the bound: above it for times, below its inverse for rates.
 """
 
 import argparse
@@ -69,6 +70,14 @@ def build(name: str, source: Path) -> Path:
     print(f"building {name}", file=sys.stderr)
     python = make_environment(FOLDER / name / "environment")
     install(python, source, build=FOLDER / name / "build")
+    return python
+
+
+def install_wheel(file: Path) -> Path:
+    """Install a wheel as users get it. Returns the interpreter that has it."""
+    python = make_environment(FOLDER / "wheel" / "environment")
+    pip = [sys.executable, "-P", "-m", "pip", "--python", str(python), "install", "-q"]
+    subprocess.run([*pip, "--no-deps", "--no-index", "--force-reinstall", str(file)], check=True)
     return python
 
 
@@ -160,6 +169,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         nargs="?",
         help="commit, branch or tag to compare with; default: this tree itself",
     )
+    add("--wheel", metavar="FILE", type=Path, help="a wheel to compare with this tree, as the side 'now'")
     for side in ("before", "now"):
         add(
             f"--{side}",
@@ -181,8 +191,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add("--bound", type=float, default=1.05, help="of the ratio (default: %(default)s)")
     options = parser.parse_args(arguments)
-    if options.base is None and dict(options.before) == dict(options.now):
-        parser.error("nothing differs: name a BASE, or variables of one side (--before, --now)")
+    if options.base is not None and options.wheel is not None:
+        parser.error("a wheel is compared with this tree: name no BASE")
+    if options.base is None and options.wheel is None and dict(options.before) == dict(options.now):
+        parser.error("nothing differs: name a BASE, a wheel, or variables of one side (--before, --now)")
     return options
 
 
@@ -207,6 +219,8 @@ def main() -> None:
     options = parse()
     present = build("present", TREE)
     base = present
+    if options.wheel is not None:
+        present = install_wheel(options.wheel)
     if options.base is not None:
         commit = commit_of(options.base)
         base = build(commit, check_out(commit))

@@ -21,10 +21,19 @@ def test_two_environments_of_one_build() -> None:
     assert options.base is None
     assert (dict(options.before), dict(options.now)) == ({"OFIPY_STATS": "no"}, {"OFIPY_STATS": "yes"})
     assert paired.parse(["main"]).base == "main"
+    assert paired.parse(["--wheel", "x.whl"]).wheel == Path("x.whl")
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["--before", "A=1", "--now", "A=1"], ["--before", "A"], ["--now", "=1"]], ids=str
+    "words",
+    [
+        [],
+        ["--before", "A=1", "--now", "A=1"],
+        ["--before", "A"],
+        ["--now", "=1"],
+        ["main", "--wheel", "x.whl"],
+    ],
+    ids=str,
 )
 def test_what_compares_nothing_is_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
