@@ -12,6 +12,13 @@
 
 #define MILLISECOND UINT64_C(1000000)
 
+/* So many steps of a millisecond. */
+static void charge_steps(struct tcp_source *source, int count, uint64_t now)
+{
+    for (int i = 0; i < count; i++)
+        tcp_source_charge(source, MILLISECOND, now);
+}
+
 static union tcp_address parse(const char *text)
 {
     union tcp_address address = {0};
@@ -62,7 +69,7 @@ static void test_a_source_that_has_spent_it_gets_a_hundredth(void **state)
     uint64_t now = 5000 * MILLISECOND, turn;
 
     (void)state;
-    tcp_source_charge(&source, 25 * MILLISECOND, now);
+    charge_steps(&source, 25, now);
     for (int i = 0; i < 100; i++) {
         tcp_source_charge(&source, MILLISECOND, now);
         turn = tcp_source_compute_turn(&source, now);
@@ -81,9 +88,21 @@ static void test_a_proof_clears_the_account(void **state)
     uint64_t now = 5000 * MILLISECOND;
 
     (void)state;
-    tcp_source_charge(&source, 900 * MILLISECOND, now);
+    charge_steps(&source, 900, now);
     assert_true(tcp_source_compute_turn(&source, now) > now);
     tcp_source_clear(&source);
+    assert_true(tcp_source_compute_turn(&source, now) == now);
+}
+
+/* On a busy machine a step takes as long as others run. */
+static void test_a_step_that_was_interrupted_costs_little(void **state)
+{
+    struct tcp_source source = {0};
+    uint64_t now = 5000 * MILLISECOND;
+
+    (void)state;
+    for (int i = 0; i < 25; i++)
+        tcp_source_charge(&source, 200 * MILLISECOND, now);
     assert_true(tcp_source_compute_turn(&source, now) == now);
 }
 
@@ -94,6 +113,7 @@ int main(void)
         cmocka_unit_test(test_a_source_with_credit_has_its_turn),
         cmocka_unit_test(test_a_source_that_has_spent_it_gets_a_hundredth),
         cmocka_unit_test(test_a_proof_clears_the_account),
+        cmocka_unit_test(test_a_step_that_was_interrupted_costs_little),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 #define CREDIT UINT64_C(25000000)
 /* A source that has spent its credit gets one part of the time in so many. */
 #define SHARE 100
+/* A step that took longer was interrupted: the processor did something else meanwhile, which no peer has caused. */
+#define STEP_MAX UINT64_C(1000000)
 #define NETWORK_BYTES 8
 
 uint8_t tcp_source_find(const union tcp_address *address)
@@ -32,7 +34,7 @@ static void update_account(struct tcp_source *source, uint64_t now)
 void tcp_source_charge(struct tcp_source *source, uint64_t cost, uint64_t now)
 {
     update_account(source, now);
-    source->spent += cost;
+    source->spent += cost < STEP_MAX ? cost : STEP_MAX;
 }
 
 uint64_t tcp_source_compute_turn(struct tcp_source *source, uint64_t now)

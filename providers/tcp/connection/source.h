@@ -22,6 +22,7 @@ struct tcp_source {
 
 /* The number of an address's account. Addresses of one IPv6 network of 64 bits share one. */
 uint8_t tcp_source_find(const union tcp_address *address);
+/* One step of a handshake has taken so many nanoseconds. */
 void tcp_source_charge(struct tcp_source *source, uint64_t cost, uint64_t now);
 /* When the source may cost something again: `now`, or later. */
 uint64_t tcp_source_compute_turn(struct tcp_source *source, uint64_t now);
