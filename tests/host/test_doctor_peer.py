@@ -190,12 +190,18 @@ class TestWire:
                 3,
                 {"id": "net.mtu", "state": "splendid"},
                 {"id": "net.mtu", "state": "failed", "finding": "\x1b[31mred", "place": 7, "sources": "x"},
-                {"id": "new.rule", "name": "new", "state": "warning", "finding": "later", "sources": [1]},
+                {
+                    "id": "new.rule",
+                    "name": "new",
+                    "state": "warning",
+                    "finding": "later",
+                    "sources": [1, "\x1b[2J"],
+                },
             ]
         }
         mtu, later = read_findings(said, "node7")
         assert (mtu.rule.id, mtu.text, mtu.place, mtu.sources) == ("net.mtu", "?[31mred", "node7", ())
-        assert (later.rule.id, later.text, later.sources) == ("new.rule", "later", ("1",))
+        assert (later.rule.id, later.text, later.sources) == ("new.rule", "later", ("1", "?[2J"))
         assert read_findings({"findings": "none"}, "node7") == []
 
 

@@ -58,9 +58,12 @@ def parse(data: bytes) -> dict[str, Any]:
 def read_text(said: dict[str, Any], name: str) -> str:
     """A member that is a text, made harmless for terminals; empty where there is none."""
     value = said.get(name)
-    if not isinstance(value, str):
-        return ""
-    return "".join(each if each.isprintable() else "?" for each in value[:_LONGEST])
+    return make_harmless(value) if isinstance(value, str) else ""
+
+
+def make_harmless(text: str) -> str:
+    """A text without what a terminal would obey, and not too long."""
+    return "".join(each if each.isprintable() else "?" for each in text[:_LONGEST])
 
 
 def read_number(said: dict[str, Any], name: str) -> float | None:
@@ -100,7 +103,7 @@ def read_findings(said: dict[str, Any], place: str) -> list[Finding]:
                 f"{place} {read_text(each, 'place')}".strip(),
                 read_number(each, "measured"),
                 read_number(each, "threshold"),
-                tuple(str(source)[:_LONGEST] for source in sources[:_MOST])
+                tuple(make_harmless(str(source)) for source in sources[:_MOST])
                 if isinstance(sources, list)
                 else (),
                 read_text(each, "remedy"),
