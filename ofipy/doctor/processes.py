@@ -83,7 +83,8 @@ def read_bound(environment: str, name: str) -> int:
     number = r"([0-9]{1,15})([kmg]?)"
     match = re.search(rf"(?:^|\?){name}={number}(?=\?|$)", environment, re.IGNORECASE)
     match = match or re.fullmatch(number, parameter(name), re.IGNORECASE)
-    return int(match[1]) * _UNITS[match[2].lower()] if match else sys.maxsize
+    # A bound of nothing is full with the first message.
+    return max(1, int(match[1]) * _UNITS[match[2].lower()]) if match else sys.maxsize
 
 
 def check_processes(before: ProcessMoment, now: ProcessMoment) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ import pytest
 
 import ofipy
 from ofipy.doctor.finding import Finding, State
-from ofipy.doctor.processes import ProcessMoment, Threads, check_processes, read_processes
+from ofipy.doctor.processes import ProcessMoment, Threads, check_processes, read_bound, read_processes
 from ofipy.host.tree import Tree
 from ofipy.statistics import Endpoint, Peer, Process, Reader
 from tests.host.snapshots import endpoint, peer, process
@@ -235,3 +235,15 @@ class TestJudged:
 
     def test_a_process_that_has_just_begun_is_not_judged(self) -> None:
         assert list(check_processes(moment(9.0), moment(10.0, process(7, endpoint())))) == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "bound"),
+    [
+        ("A=1?OFIPY_UNEXPECTED_SIZE=2m?B=", 2 << 20),
+        ("OFIPY_UNEXPECTED_SIZE=0", 1),
+        ("XOFIPY_UNEXPECTED_SIZE=3", 64 << 20),
+    ],
+)
+def test_bounds_of_other_processes(environment: str, bound: int) -> None:
+    assert read_bound(environment, "OFIPY_UNEXPECTED_SIZE") == bound
