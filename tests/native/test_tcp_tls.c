@@ -15,7 +15,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
-/* cmocka.h needs the headers above. */
 #include <cmocka.h>
 
 #include "stream/tls_state.h"

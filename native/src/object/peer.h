@@ -3,6 +3,8 @@
 #ifndef OFPI_PEER_H
 #define OFPI_PEER_H
 
+#include <stddef.h>
+
 #include "base/ids.h"
 #include "object/endpoint.h"
 
@@ -33,17 +35,24 @@ struct ofpi_peer {
     /* The receive context's messages and receives of this peer. When the peer is lost, only these lists are walked. */
     struct ofp_list announced; /* announced messages: struct ofpi_unexpected.payload.of_peer */
     struct ofp_list receives;  /* receives in flight: struct ofpi_inflight.of_peer */
-    struct ofp_timer delay;    /* runs while a hook delays the head of the backlog; `node` is in no list then */
-    uint32_t sending;          /* number of `pendings` that are not receives */
-    int incompatible;          /* with `gone`: provider_error of why no version is common; else 0 */
-    uint32_t number;           /* of its incarnation, the present or the last one; 0: it was never up */
-    bool fenced;   /* the head of the backlog is fenced: it waits until `sending` is 0; `node` is in no list then */
-    uint8_t pause; /* while the peer is absent: length of the next pause, ms */
+    /* A server has many peers, so what few of them use lies in the spare words of timers, which nothing else uses. */
+    union {
+        struct ofp_timer delay; /* runs while a hook delays the head of the backlog; `node` is in no list then */
+        struct {
+            uint64_t of_delay[3];
+            uint32_t unexpected; /* number of its unexpected messages */
+        };
+    };
+    uint32_t sending; /* number of `pendings` that are not receives */
+    int incompatible; /* with `gone`: provider_error of why no version is common; else 0 */
+    uint32_t number;  /* of its incarnation, the present or the last one; 0: it was never up */
+    uint8_t pause;    /* while the peer is absent: length of the next pause, ms */
+    bool fenced : 1;  /* the head of the backlog is fenced: it waits until `sending` is 0; `node` is in no list then */
     /*
      * Its process is known dead or replaced, or speaks no version of ours; cleared when it connects, or when its address
      * is inserted again.
      */
-    bool gone;
+    bool gone : 1;
     bool named : 1;   /* a receive that names it was posted, and may still be posted */
     bool bound : 1;   /* a receive that is bound to its incarnation was posted, and may still be posted */
     bool removed : 1; /* its address was removed from the vector */
@@ -58,15 +67,25 @@ struct ofpi_peer {
     struct ofpi_member *member; /* owned; NULL: not a rank of a job */
     /* State while the peer is absent: attempts to connect. */
     /* Runs until the next attempt (UNUSED), or until a peer that only connects counts as gone (LOST). */
-    struct ofp_timer again;
+    union {
+        struct ofp_timer again;
+        struct {
+            uint64_t of_again[3];
+            struct ofp_list idle; /* in endpoint->idle_uninserted, the one that has been idle longest first */
+        };
+    };
     uint64_t asked_since;            /* time of the first failed attempt; 0: none since it was up or lost */
     uint64_t ask_until;              /* when the attempts end; 0: not known yet */
     struct ofp_list awaiting;        /* waiting requests of ofp_reach_request, by their node */
     struct ofpi_peer_counts *counts; /* its own, or those of the endpoint's other peers; base/page.h */
     struct ofpi_flush_part *flushes; /* parts of flushes that wait for this peer, in their order; NULL: none */
-    struct ofp_list idle;            /* in endpoint->idle_uninserted, the one that has been idle longest first */
-    uint32_t unexpected;             /* number of its unexpected messages */
 };
+
+_Static_assert(offsetof(struct ofpi_peer, unexpected) == offsetof(struct ofpi_peer, delay.spare) &&
+                   offsetof(struct ofpi_peer, idle) == offsetof(struct ofpi_peer, again.spare) &&
+                   sizeof(struct ofp_list) <= sizeof(((struct ofp_timer *)0)->spare),
+               "in the spare words");
+_Static_assert(sizeof(struct ofpi_peer) <= 312, "a peer over tcp stays below 1 KiB: tests/stress");
 
 static inline struct ofpi_endpoint *ofpi_endpoint_of_peer(const struct ofp_peer *peer)
 {
