@@ -135,9 +135,9 @@ def check_progress(process: Process, threads: Threads, before: Threads, time_now
         return
     for endpoint in process.endpoints:
         waiting = count_waiting(endpoint)
-        if not endpoint.number or not endpoint.last_progress or not (waiting or stopped):
+        if not endpoint.number or not (waiting or stopped):
             continue
-        age = time_now - endpoint.last_progress
+        age = time_now - max(endpoint.last_progress, endpoint.opened)
         doing = "stopped by a signal" if stopped else f"computing or sleeping (state {threads.states[:1]})"
         text = f"{process.program}: {doing}; last progress {age:.1f} s ago, {waiting} messages wait"
         remedy = f"kill -CONT {process.pid}" if stopped else None

@@ -133,7 +133,13 @@ while True: pass
             there = ep.insert(address)
             for _ in range(60):
                 ep.tsend(bytes(512), there, tag=1).wait(timeout=LONG)
-            found = find_until(lambda found: "app.slow_receiver" in of(pid, found))
+            # A message may arrive after its send has ended.
+            found = find_until(
+                lambda found: (
+                    "app.slow_receiver" in of(pid, found)
+                    and ": 60 messages" in of(pid, found)["app.slow_receiver"].text
+                )
+            )
             finding = of(pid, found)["app.slow_receiver"]
             assert finding.state is State.WARNING
             assert finding.measured == pytest.approx(60 * (512 + 256) / (64 << 10))
@@ -201,6 +207,10 @@ OK = [("app.no_progress", State.OK)]
 
 
 class TestJudged:
+    def test_a_process_that_was_stopped_before_its_first_round(self) -> None:
+        idle = endpoint(opened=5.0, last_progress=0.0)
+        assert check(idle, idle, states="T", polls=False) == [("app.no_progress", State.WARNING)]
+
     def test_peers_by_tcp_beside_peers_by_verbs(self) -> None:
         both = endpoint(peers=(peer("a:1", 100, way="verbs"), peer("b:1", 100)))
         assert check(both, both) == [("app.way", State.WARNING)]
