@@ -96,9 +96,10 @@ def check_tcp(host: Host) -> Iterator[Finding]:
         return
     share = min(repeated / sent, 1.0) if sent and repeated >= LEAST_SEGMENTS else 0.0
     text = f"{repeated} of {sent} segments were sent again in {host.seconds:.1f} s"
+    warning, _ = SOFTWARE_RETRANSMISSIONS if host.is_network_software else TCP_REPEATED
     yield judge(
         "port.retransmit", share, text, place=NETWORK, sources=(host.counters(NETWORK)["RetransSegs"].source,),
-        warning=TCP_REPEATED[0], failure=float("inf"),
+        warning=warning, failure=float("inf"),
         remedy="ofipy doctor HOST to each host of the job says which way loses; ofipy top shows who sends where",
     )  # fmt: skip
 

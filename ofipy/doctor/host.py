@@ -60,6 +60,11 @@ class Host:
         found = list_interfaces(self.tree)
         return [name for name in found if self.tree.place(f"{INTERFACES}/{name}/device") is not None]
 
+    @property
+    def is_network_software(self) -> bool:
+        """Whether no network interface is hardware, as in a virtual machine or a network namespace."""
+        return self.is_guest or not self.interfaces()
+
 
 def place_of(device: Device, port: Port) -> str:
     """The place of a port, as people write it."""

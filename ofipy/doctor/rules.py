@@ -158,7 +158,8 @@ MOST_DISCARDS = 100
 XMIT_WAIT = (0.10, 0.50)
 """Share of the time in which a port had to wait for credits: warning, failure."""
 TCP_REPEATED = (1e-3, 1e-2)
-"""Share of TCP's segments that were sent again: a share of TCP is usual without a fault."""
+"""Share of TCP's segments that were sent again: a share of TCP is usual without a fault. Where the network is software,
+those of SOFTWARE_RETRANSMISSIONS: a queue overflows while the processor is busy elsewhere."""
 LEAST_PACKETS = 100
 """A share of fewer packets says nothing."""
 LEAST_RETRANSMISSIONS = 3

@@ -118,8 +118,15 @@ class TestLosses:
         ],
     )
     def test_thresholds(self, sent: int, repeated: int, states: list[State]) -> None:
-        found = judge_losses(Segments(1000, 100), Segments(1000 + sent, 100 + repeated))
+        found = judge_losses(Segments(1000, 100), Segments(1000 + sent, 100 + repeated), is_software=False)
         assert [each.state for each in found] == states
+
+    def test_a_network_of_software_may_lose_more(self) -> None:
+        states = [
+            judge_losses(Segments(0, 0), Segments(10_000, repeated), is_software=True)[0].state
+            for repeated in (99, 101, 1001)
+        ]
+        assert states == [State.OK, State.WARNING, State.FAILED]
 
     def test_this_host(self) -> None:
         assert read_segments(Tree()).sent >= 0

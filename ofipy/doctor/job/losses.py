@@ -4,15 +4,13 @@
 from dataclasses import dataclass
 
 from ofipy.doctor.finding import Finding
-from ofipy.doctor.rules import judge
+from ofipy.doctor.rules import LEAST_PACKETS, LEAST_SEGMENTS, SOFTWARE_RETRANSMISSIONS, TCP_REPEATED, judge
 from ofipy.host.tree import Tree
 
 __all__ = ["Segments", "judge_losses", "read_segments"]
 
 _SOURCES = ("proc/net/snmp", "proc/net/netstat")
 _NAMES = ("OutSegs", "RetransSegs", "TCPLossProbes", "TCPDSACKRecv")
-_WARNING, _FAILURE, _LEAST = 1e-3, 1e-2, 10
-_LEAST_SENT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +35,14 @@ def read_segments(tree: Tree) -> Segments:
     return Segments(found["OutSegs"], found["RetransSegs"] - guesses)
 
 
-def judge_losses(before: Segments, now: Segments) -> list[Finding]:
-    """Nothing where too little was sent."""
+def judge_losses(before: Segments, now: Segments, *, is_software: bool) -> list[Finding]:
+    """Nothing where too little was sent. Networks of software have thresholds of their own."""
     sent, repeated = now.sent - before.sent, max(0, now.repeated - before.repeated)
-    if sent < _LEAST_SENT:
+    if sent < LEAST_PACKETS:
         return []
-    share = repeated / sent if repeated >= _LEAST else 0.0
+    share = repeated / sent if repeated >= LEAST_SEGMENTS else 0.0
     text = f"{repeated} of {sent} segments that this host sent were lost and sent again"
+    warning, failure = SOFTWARE_RETRANSMISSIONS if is_software else TCP_REPEATED
     return [
-        judge(
-            "port.retransmit", share, text, place="TCP", sources=_SOURCES, warning=_WARNING, failure=_FAILURE
-        )
+        judge("port.retransmit", share, text, place="TCP", sources=_SOURCES, warning=warning, failure=failure)
     ]

@@ -152,7 +152,7 @@ class JobDoctor:
         host = read_host(self._tree, before.moment, time.monotonic() - before.began)
         findings = [
             *examine_host(host),
-            *judge_losses(before.segments, read_segments(self._tree)),
+            *judge_losses(before.segments, read_segments(self._tree), is_software=host.is_network_software),
             *check_processes(before.processes, processes),
         ]
         return {"findings": [describe_finding(each) for each in findings]}

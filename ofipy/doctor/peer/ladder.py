@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.peer.measured import Flow, Measured
-from ofipy.doctor.rules import TCP_REPEATED, find, judge
+from ofipy.doctor.rules import SOFTWARE_RETRANSMISSIONS, TCP_REPEATED, find, judge
 
 __all__ = ["judge_measured"]
 
@@ -115,9 +115,6 @@ def check_raw(measured: Measured) -> Iterator[Finding]:
 
 def check_provider(measured: Measured) -> Iterator[Finding]:
     """What the provider moves in messages of 1 MiB, beside the bare socket."""
-    is_hardware = all(
-        each is not None and each.megabits is not None for each in (measured.path, measured.peer_path)
-    )
     for direction, flow in measured.provider.items():
         place = f"{direction} {measured.peer}"
         raw = measured.raw.get(direction, Flow()).rate
@@ -132,7 +129,7 @@ def check_provider(measured: Measured) -> Iterator[Finding]:
             judged = judge("ladder.provider", flow.rate / raw, text, place=place, sources=(_SOURCE,))
             yield (
                 judged
-                if is_hardware
+                if measured.is_hardware
                 else find(
                     "ladder.provider",
                     State.UNJUDGED,
@@ -148,13 +145,14 @@ def check_repeated(measured: Measured) -> Iterator[Finding]:
     """How much of the bare stream was lost on the way. Within one host nothing is, but TCP may suspect it."""
     if measured.path is not None and measured.path.interface == "lo":
         return
+    warning, failure = TCP_REPEATED if measured.is_hardware else SOFTWARE_RETRANSMISSIONS
     for direction, flow in measured.raw.items():
         if flow.segments:
             share = flow.repeated / flow.segments if flow.repeated >= _LEAST_REPEATED else 0.0
             text = f"{flow.repeated} of {flow.segments} segments were sent again"
             yield judge(
                 "port.retransmit", share, text, place=f"{direction} {measured.peer}", sources=(_TCP_INFO,),
-                warning=TCP_REPEATED[0], failure=TCP_REPEATED[1],
+                warning=warning, failure=failure,
             )  # fmt: skip
 
 

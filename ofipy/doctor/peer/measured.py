@@ -76,6 +76,11 @@ class Measured:
     lost: str = ""
     """Why the measurement ended early."""
 
+    @property
+    def is_hardware(self) -> bool:
+        """Whether both interfaces are hardware, whose rate is known."""
+        return all(each is not None and each.megabits is not None for each in (self.path, self.peer_path))
+
     def describe(self) -> dict[str, Any]:
         """For the document."""
         trips = self.round_trips
