@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "match/receive_context.h"
 #include "match/receive_post.h"
+#include "object/endpoint.h"
+#include "object/peer.h"
 #include "ofipy/measure.h"
 
 #define MESSAGE_BYTES 8
@@ -41,8 +43,8 @@ static const struct match_mode match_modes[] = {
 struct match_loop {
     const struct match_mode *mode;
     struct ofpi_receive_context *context;
-    struct ofp_endpoint endpoint;
-    struct ofp_peer peer;
+    struct ofpi_endpoint endpoint; /* as much of one as matching uses */
+    struct ofpi_peer peer, *peers[SOURCE + 1];
     uint64_t depth;
     uint64_t (*memory)[MESSAGE_BYTES / sizeof(uint64_t)]; /* memory of all receives */
     uint64_t place;                                       /* number of the next receive or message */
@@ -80,13 +82,13 @@ static int post_matching_receive(struct match_loop *loop, uint64_t place)
     struct ofp_transfer transfer = {
         .op = &op, .iov = &iov, .regions = &region, .iov_count = 1, .length = MESSAGE_BYTES};
 
-    return ofpi_receive_post(loop->context, &loop->endpoint, &transfer);
+    return ofpi_receive_post(loop->context, &loop->endpoint.base, &transfer);
 }
 
 static int deliver_measured_message(struct match_loop *loop, uint64_t place)
 {
     struct ofp_message message = {
-        .peer = &loop->peer,
+        .peer = &loop->peer.base,
         .source = SOURCE,
         .channel = OFP_CHANNEL_TAGGED,
         .tag = compute_tag(loop, place) | (place & loop->mode->ignore),
@@ -94,7 +96,7 @@ static int deliver_measured_message(struct match_loop *loop, uint64_t place)
     };
     uint64_t payload = place;
 
-    return ofpi_message_arrived(loop->context, &loop->endpoint, &message, &payload);
+    return ofpi_message_arrived(loop->context, &loop->endpoint.base, &message, &payload);
 }
 
 /* Add an entry that waits: a receive, or a message. */
@@ -168,8 +170,11 @@ int64_t ofp_measure_match(const char *mode, uint64_t depth, uint64_t iterations)
 
     if (!loop.mode || !depth || !iterations)
         return -EINVAL;
-    loop.endpoint.private = &loop;
-    loop.peer = (struct ofp_peer){.endpoint = &loop.endpoint, .index = SOURCE, .state = OFP_PEER_UP};
+    loop.endpoint.base.private = &loop;
+    loop.peer.base = (struct ofp_peer){.endpoint = &loop.endpoint.base, .index = SOURCE, .state = OFP_PEER_UP};
+    loop.peers[SOURCE] = &loop.peer;
+    loop.endpoint.peers = loop.peers;
+    loop.endpoint.peer_capacity = SOURCE + 1;
     loop.memory = calloc(depth, sizeof(*loop.memory));
     if (!loop.memory)
         return -ENOMEM;
