@@ -42,12 +42,8 @@ struct ofpi_endpoint {
     /* Addresses of senders without an entry in `av`; created for the first one. */
     struct ofpi_av_table *unknown_sender_addresses;
     struct ofpi_peer **unknown_senders;
-    struct ofp_list backlogged;      /* peers with a backlog that can be posted now */
-    struct ofp_list removed;         /* peers whose address left the vector, until they are freed: forget.c */
-    struct ofp_list idle_uninserted; /* uninserted peers that are neither UP nor CONNECTING; peer/uninserted.h */
-    struct ofp_timer forgetting;     /* runs when idle ones beyond the bound are due to be freed */
-    uint32_t idle_uninserted_count;
-    uint32_t forget_turns;             /* how many of them `forgetting` may look at */
+    struct ofp_list backlogged;        /* peers with a backlog that can be posted now */
+    struct ofp_list removed;           /* peers whose address left the vector, until they are freed: forget.c */
     struct ofp_list sourceless;        /* pending receives from any source, if the transport matches */
     uint32_t last_incarnation;         /* number of the last peer that came up; 0: none did */
     uint64_t last_receive;             /* sequence number of the last receive that was passed to the transport */
@@ -76,6 +72,11 @@ struct ofpi_endpoint {
     struct ofpi_follower *follower;     /* owned; NULL: the endpoint follows no roster */
     struct ofpi_counts *counts;         /* in the statistics page; owned; NULL: an alias */
     struct ofpi_unsent unsent;          /* freed with the endpoint, because it is read after retiring */
+    /* Behind what every message uses. */
+    struct ofp_list idle_uninserted; /* uninserted peers that are neither UP nor CONNECTING; peer/uninserted.h */
+    struct ofp_timer forgetting;     /* runs when idle ones beyond the bound are due to be freed */
+    uint32_t idle_uninserted_count;
+    uint32_t forget_turns; /* how many of them `forgetting` may look at */
 };
 
 /* As ofpi_domain_enter; -ECANCELED also when the endpoint is closing. */
