@@ -94,7 +94,7 @@ static bool are_states_equal(const struct ofpi_key_state *one, const struct ofpi
            are_moments_equal(one->modified, other->modified) && are_moments_equal(one->changed, other->changed);
 }
 
-/* Such a path may name a descriptor, which is another file once it has been closed and opened again. */
+/* Whether the path leads to a descriptor, which is another file once it has been closed and opened again. */
 static bool is_descriptor(const char *path)
 {
     return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0;

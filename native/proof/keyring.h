@@ -45,7 +45,7 @@ struct ofpi_keyring *ofpi_keyring_retain(struct ofpi_keyring *ring);
 /* The last user's call clears and frees the ring. NULL is allowed. */
 void ofpi_keyring_release(struct ofpi_keyring *ring);
 
-/* What tells the states of a file apart. */
+/* The state of a file: a file that has changed has another one. */
 struct ofpi_key_state {
     dev_t device;
     ino_t inode;

@@ -51,7 +51,7 @@ static int close_files(void **state)
 }
 
 /* As an operator would: the path never leads to a part of a key. */
-static void replace(const char *path, const char *key)
+static void replace_key_file(const char *path, const char *key)
 {
     char beside[80];
     int fd;
@@ -80,7 +80,7 @@ static int open_files(const char *accepted_paths)
     return ofpi_key_files_open(&files, own, accepted_paths, text, sizeof(text));
 }
 
-static int update(void)
+static int update_ring(void)
 {
     text[0] = '\0';
     return ofpi_key_files_update(&files, text, sizeof(text));
@@ -91,7 +91,7 @@ static void test_no_key(void **state)
     (void)state;
     assert_int_equal(ofpi_key_files_open(&files, "", "", text, sizeof(text)), 0);
     assert_null(files.ring);
-    assert_int_equal(update(), 0);
+    assert_int_equal(update_ring(), 0);
     assert_null(files.ring);
 }
 
@@ -100,9 +100,9 @@ static void test_the_own_key_comes_first(void **state)
     char paths[256];
 
     (void)state;
-    replace(own, NEW);
-    replace(accepted, OLD);
-    replace(further, THIRD);
+    replace_key_file(own, NEW);
+    replace_key_file(accepted, OLD);
+    replace_key_file(further, THIRD);
     snprintf(paths, sizeof(paths), ":%s::%s:", accepted, further);
     assert_int_equal(open_files(paths), 0);
     check_ring(files.ring, (const char *const[]){NEW, OLD, THIRD}, 3);
@@ -113,8 +113,8 @@ static void test_the_own_key_comes_first(void **state)
 static void test_equal_keys_are_one(void **state)
 {
     (void)state;
-    replace(own, OLD);
-    replace(accepted, OLD);
+    replace_key_file(own, OLD);
+    replace_key_file(accepted, OLD);
     assert_int_equal(open_files(accepted), 0);
     check_ring(files.ring, (const char *const[]){OLD}, 1);
 }
@@ -125,18 +125,18 @@ static void test_files_that_change_are_read_again(void **state)
     struct ofpi_keyring *retained;
 
     (void)state;
-    replace(own, OLD);
-    replace(accepted, OLD);
+    replace_key_file(own, OLD);
+    replace_key_file(accepted, OLD);
     assert_int_equal(open_files(accepted), 0);
     first = retained = ofpi_keyring_retain(files.ring);
-    assert_int_equal(update(), 0);
+    assert_int_equal(update_ring(), 0);
     assert_ptr_equal(files.ring, first);
-    replace(accepted, NEW);
-    assert_int_equal(update(), 0);
+    replace_key_file(accepted, NEW);
+    assert_int_equal(update_ring(), 0);
     check_ring(files.ring, (const char *const[]){OLD, NEW}, 2);
-    replace(own, NEW);
-    replace(accepted, OLD);
-    assert_int_equal(update(), 0);
+    replace_key_file(own, NEW);
+    replace_key_file(accepted, OLD);
+    assert_int_equal(update_ring(), 0);
     check_ring(files.ring, (const char *const[]){NEW, OLD}, 2);
     /* Who has begun with the first ring still has it. */
     check_ring(retained, (const char *const[]){OLD}, 1);
@@ -146,25 +146,25 @@ static void test_files_that_change_are_read_again(void **state)
 static void test_a_file_that_cannot_be_used_changes_nothing(void **state)
 {
     (void)state;
-    replace(own, OLD);
-    replace(accepted, NEW);
+    replace_key_file(own, OLD);
+    replace_key_file(accepted, NEW);
     assert_int_equal(open_files(accepted), 0);
-    replace(accepted, "too short");
-    assert_int_equal(update(), -EACCES);
+    replace_key_file(accepted, "too short");
+    assert_int_equal(update_ring(), -EACCES);
     assert_non_null(strstr(text, "OFIPY_AUTH_KEY_FILE_ACCEPTED="));
     assert_non_null(strstr(text, "a key of 16 to 1024 bytes is meant"));
     check_ring(files.ring, (const char *const[]){OLD, NEW}, 2);
     /* That is said once. */
-    assert_int_equal(update(), 0);
+    assert_int_equal(update_ring(), 0);
     unlink(accepted);
-    assert_int_equal(update(), -ENOENT);
-    assert_int_equal(update(), 0);
+    assert_int_equal(update_ring(), -ENOENT);
+    assert_int_equal(update_ring(), 0);
     check_ring(files.ring, (const char *const[]){OLD, NEW}, 2);
-    replace(accepted, THIRD);
+    replace_key_file(accepted, THIRD);
     assert_int_equal(chmod(accepted, 0640), 0);
-    assert_int_equal(update(), -EACCES);
+    assert_int_equal(update_ring(), -EACCES);
     assert_int_equal(chmod(accepted, 0600), 0);
-    assert_int_equal(update(), 0);
+    assert_int_equal(update_ring(), 0);
     check_ring(files.ring, (const char *const[]){OLD, THIRD}, 2);
 }
 
@@ -175,15 +175,15 @@ static void test_a_descriptor_is_read_once(void **state)
     int fd;
 
     (void)state;
-    replace(own, OLD);
-    replace(accepted, NEW);
+    replace_key_file(own, OLD);
+    replace_key_file(accepted, NEW);
     fd = open(own, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     assert_int_equal(ofpi_key_files_open(&files, path, accepted, text, sizeof(text)), 0);
     close(fd);
-    replace(accepted, THIRD);
-    assert_int_equal(update(), 0);
+    replace_key_file(accepted, THIRD);
+    assert_int_equal(update_ring(), 0);
     check_ring(files.ring, (const char *const[]){OLD, NEW}, 2);
 }
 
@@ -201,9 +201,9 @@ static void test_what_is_refused(void **state)
 
     (void)state;
     check_refused(-EINVAL, "", accepted, "OFIPY_AUTH_KEY_FILE, which names the key to prove, is not");
-    replace(own, OLD);
+    replace_key_file(own, OLD);
     check_refused(-ENOENT, own, accepted, "OFIPY_AUTH_KEY_FILE_ACCEPTED=");
-    replace(accepted, NEW);
+    replace_key_file(accepted, NEW);
     for (int i = 0; i < OFPI_KEYS_MAX; i++) {
         strcat(paths, accepted);
         strcat(paths, ":");

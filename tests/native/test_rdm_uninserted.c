@@ -16,7 +16,7 @@ struct server {
     bool proves; /* the channel says of each caller that it has given its proof */
 };
 
-static void progress(struct server *server)
+static void progress_server(struct server *server)
 {
     for (int i = 0; i < 4; i++)
         ofp_domain_progress(server->side.domain);
@@ -52,7 +52,7 @@ static struct rdmfake_line *connect_caller(struct server *server, struct rdmfake
     assert_int_equal(ofp_endpoint_address(server->side.endpoint, &there, &size), 0);
     line = rdmfake_line_ask(port, &there, bytes, sizeof(bytes), &error);
     assert_non_null(line);
-    progress(server);
+    progress_server(server);
     assert_int_equal(read_event(port), RDMFAKE_ACCEPT);
     rdm_path_of(&server->side)->base.proven = server->proves;
     return line;
@@ -69,7 +69,7 @@ static void receive_letter(struct server *server, struct rdmfake_line *line)
     bytes[length] = 42;
     assert_int_equal(rdmfake_line_put(line, 1, RDMFAKE_PACKET, 0, NULL, bytes, length + 1), 0);
     assert_int_equal(ofp_post(server->side.endpoint, &receive, 1), 1);
-    progress(server);
+    progress_server(server);
     assert_int_equal(ofp_cq_read(server->side.cq, &row, 1), 1);
     assert_int_equal(row.error, 0);
     assert_int_equal(in, 42);
@@ -90,11 +90,11 @@ static void come_and_go(uint32_t number, void *data)
     line = connect_caller(server, port, number);
     receive_letter(server, line);
     rdmfake_line_close(line, 0, NULL);
-    progress(server);
+    progress_server(server);
     while ((event = rdmfake_port_take(port)))
         rdmfake_event_free(event);
     rdmfake_port_close(port);
-    progress(server);
+    progress_server(server);
 }
 
 static void let_them_come(bool proves)

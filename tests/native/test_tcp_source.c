@@ -19,7 +19,7 @@ static void charge_steps(struct tcp_source *source, int count, uint64_t now)
         tcp_source_charge(source, MILLISECOND, now);
 }
 
-static union tcp_address parse(const char *text)
+static union tcp_address parse_address(const char *text)
 {
     union tcp_address address = {0};
 
@@ -33,9 +33,9 @@ static union tcp_address parse(const char *text)
     return address;
 }
 
-static uint8_t find(const char *text)
+static uint8_t find_account(const char *text)
 {
-    union tcp_address address = parse(text);
+    union tcp_address address = parse_address(text);
 
     return tcp_source_find(&address);
 }
@@ -43,10 +43,10 @@ static uint8_t find(const char *text)
 static void test_a_network_shares_an_account(void **state)
 {
     (void)state;
-    assert_int_equal(find("2001:db8:1:2::1"), find("2001:db8:1:2:ffff::9"));
-    assert_int_not_equal(find("2001:db8:1:2::1"), find("2001:db8:1:3::1"));
-    assert_int_not_equal(find("192.0.2.1"), find("192.0.2.2"));
-    assert_in_range(find("255.255.255.255"), 0, TCP_SOURCES - 1);
+    assert_int_equal(find_account("2001:db8:1:2::1"), find_account("2001:db8:1:2:ffff::9"));
+    assert_int_not_equal(find_account("2001:db8:1:2::1"), find_account("2001:db8:1:3::1"));
+    assert_int_not_equal(find_account("192.0.2.1"), find_account("192.0.2.2"));
+    assert_in_range(find_account("255.255.255.255"), 0, TCP_SOURCES - 1);
 }
 
 static void test_a_source_with_credit_has_its_turn(void **state)

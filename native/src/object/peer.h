@@ -57,7 +57,7 @@ struct ofpi_peer {
     bool bound : 1;   /* a receive that is bound to its incarnation was posted, and may still be posted */
     bool removed : 1; /* its address was removed from the vector */
     bool unsent : 1;  /* endpoint->unsent contains it */
-    /* It called, and the program has not inserted its address. While it is UNUSED or LOST, `idle` is linked. */
+    /* The peer called, and the program has not inserted its address. While it is UNUSED or LOST, `idle` is linked. */
     bool uninserted : 1;
     /* State while the peer is absent; peer_connect.c. */
     bool expected : 1;          /* its address was inserted and it was never connected since: retry to connect */

@@ -45,7 +45,7 @@ void ofpi_levels_write(struct ofpi_endpoint *endpoint)
     levels->registrations_dropped += compute_share(domain->base.registrations_dropped, &divided->registrations_dropped);
     levels->packet_buffers_reclaimed +=
         compute_share(domain->base.packet_buffers_reclaimed, &divided->packet_buffers_reclaimed);
-    /* It goes down, too, so it cannot be divided. */
+    /* The number of packet buffers goes down, too, so it cannot be divided. */
     levels->packet_buffers = domain->endpoints.next == &endpoint->node ? domain->base.packet_buffers : 0;
 }
 

@@ -9,13 +9,10 @@ from collections.abc import Iterator
 
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.peer.measured import Flow, Measured
-from ofipy.doctor.rules import SOFTWARE_RETRANSMISSIONS, TCP_REPEATED, find, judge
+from ofipy.doctor.rules import LEAST_SEGMENTS, RULES, SOFTWARE_RETRANSMISSIONS, TCP_REPEATED, find, judge
 
 __all__ = ["judge_measured"]
 
-# TCP finds the bandwidth of a path by losing packets, so a few are how it works.
-_LEAST_REPEATED = 10
-_CLOCK = 0.010
 _SOURCE = "measured between both hosts"
 _TCP_INFO = "TCP_INFO of the sender's socket"
 
@@ -41,7 +38,14 @@ def check_clock(measured: Measured) -> Iterator[Finding]:
         ahead, error = measured.clock
         text = f"{measured.peer} is {abs(ahead) * 1e3:.1f} ms {'ahead' if ahead > 0 else 'behind'}"
         place = f"to {measured.peer}"
-        yield judge("host.clock", abs(ahead), text, place=place, sources=(_SOURCE,), warning=_CLOCK + error)
+        yield judge(
+            "host.clock",
+            abs(ahead),
+            text,
+            place=place,
+            sources=(_SOURCE,),
+            warning=(RULES["host.clock"].warning or 0) + error,
+        )
 
 
 def check_reach(measured: Measured) -> Iterator[Finding]:
@@ -148,7 +152,7 @@ def check_repeated(measured: Measured) -> Iterator[Finding]:
     warning, failure = TCP_REPEATED if measured.is_hardware else SOFTWARE_RETRANSMISSIONS
     for direction, flow in measured.raw.items():
         if flow.segments:
-            share = flow.repeated / flow.segments if flow.repeated >= _LEAST_REPEATED else 0.0
+            share = flow.repeated / flow.segments if flow.repeated >= LEAST_SEGMENTS else 0.0
             text = f"{flow.repeated} of {flow.segments} segments were sent again"
             yield judge(
                 "port.retransmit", share, text, place=f"{direction} {measured.peer}", sources=(_TCP_INFO,),

@@ -22,7 +22,7 @@ uint8_t tcp_source_find(const union tcp_address *address)
     return (uint8_t)((hash ^ hash >> 16) % TCP_SOURCES);
 }
 
-/* What was spent is forgiven as time passes. What the division leaves counts for the next call. */
+/* Time that passes forgives what was spent. The rest of the division counts for the next call. */
 static void update_account(struct tcp_source *source, uint64_t now)
 {
     uint64_t forgiven = (now - source->updated) / SHARE;
