@@ -81,7 +81,6 @@ from ofipy._memory.region import Region
 from ofipy._memory.remote import RemoteRegion
 from ofipy._objects.endpoint import Endpoint, EndpointAlias
 from ofipy._objects.fabric import Domain, Fabric
-from ofipy._objects.group import Group
 from ofipy._objects.open import listen, open
 from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
 from ofipy._objects.profile import ProfileRow
@@ -89,7 +88,6 @@ from ofipy._objects.protocols import Protocol
 from ofipy._objects.receive_context import ReceiveContext
 from ofipy._objects.security import Security
 from ofipy._objects.statistics import EndpointStatistics
-from ofipy._operations.collective_start import CollectiveRequest
 from ofipy._operations.connection import Connection
 from ofipy._operations.multi_receive import MessageView, MultiReceive
 from ofipy._operations.objects import ObjectRequest, Serializer
@@ -97,6 +95,8 @@ from ofipy._operations.objects import ObjectRequest, Serializer
 if TYPE_CHECKING:
     from ofipy import measure
     from ofipy._completion.selector import Selector, loop
+    from ofipy._objects.group import Group
+    from ofipy._operations.collective_start import CollectiveRequest
     from ofipy.executor import Executor
     from ofipy.jobs.job import Job
     from ofipy.jobs.join import job
@@ -208,10 +208,27 @@ __all__ = [
     "wait_any",
 ]
 
-# Pickles that another version reads, tracebacks and help() say what is public, wherever it is defined.
+# What a program with open(), tsend() and trecv() never asks for: imported when it is first named.
+_LATER = {
+    "CollectiveRequest": "ofipy._operations.collective_start",
+    "Executor": "ofipy.executor",
+    "Group": "ofipy._objects.group",
+    "Job": "ofipy.jobs.job",
+    "Selector": "ofipy._completion.selector",
+    "job": "ofipy.jobs.join",
+    "loop": "ofipy._completion.selector",
+}
+
+
+def _publish(thing: Any) -> Any:
+    """Pickles that another version reads, tracebacks and help() say what is public, wherever it is defined."""
+    if isinstance(thing, type):
+        thing.__module__ = __name__
+    return thing
+
+
 for _name in __all__:
-    if isinstance(_thing := globals().get(_name), type):
-        _thing.__module__ = __name__
+    _publish(globals().get(_name))
 
 
 def get_include() -> str:
@@ -225,31 +242,14 @@ def get_include() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    # What costs import time and is seldom asked for.
+    from importlib import import_module
+
+    if name in _LATER:
+        return _publish(getattr(import_module(_LATER[name]), name))
+    if name == "measure":
+        return import_module("ofipy.measure")
     if name == "__version__":
         from importlib.metadata import version
 
         return version("ofipy")
-    if name == "measure":
-        from importlib import import_module
-
-        return import_module("ofipy.measure")
-    if name == "job":
-        from ofipy.jobs.join import job
-
-        return job
-    if name == "Job":
-        from ofipy.jobs.job import Job
-
-        Job.__module__ = __name__
-        return Job
-    if name == "Executor":
-        from ofipy.executor import Executor
-
-        Executor.__module__ = __name__
-        return Executor
-    if name in ("loop", "Selector"):
-        from ofipy._completion import selector
-
-        return getattr(selector, name)
     raise AttributeError(f"module 'ofipy' has no attribute {name!r}")
