@@ -21,6 +21,11 @@ def read_generation(folder: Path, rank: int) -> tuple[int, str]:
     return int(count), address
 
 
+def is_told_to_end(seconds: float) -> bool:
+    """Wait for so long at most."""
+    return bool(select.select([sys.stdin], [], [], seconds)[0])
+
+
 def send(address: str) -> bool:
     """A message over a connection of its own, so with a handshake; whether the connection has a proven peer after it.
 
@@ -32,19 +37,26 @@ def send(address: str) -> bool:
         return ep.security(peer).proven
 
 
-def member(folder: str, rank: int, count: int, service: str, settings: dict[str, str]) -> None:
-    """Serve, and send to the others one after the other, until told to end; tell when all others were reached."""
+def member(folder: str, count: int, period: float) -> None:
+    """Serve, and send to the others, until told to end.
+
+    First it sends to each of the others, at once, and tells when all were reached. From then on it sends to one after
+    the other at random, once in `period` seconds. All processes together load the machine by as many handshakes as it
+    completes, so the time of a replacement does not grow with the square of their number.
+    """
+    tell("started")
+    rank, service, settings = hear()
     os.environ |= settings
-    missing = set(range(count)) - {rank}
+    others = [other for other in range(count) if other != rank]
+    missing = random.sample(others, len(others))
     failures: list[str] = []
     sent = interrupted = 0
     with ofipy.open(provider="tcp", node="127.0.0.1", service=service) as server:
         tell(str(server.address))
         receive = server.trecv(tag=1)
         hear()  # the addresses of the others are known from here on
-        os.nice(10)  # whoever starts is not to wait for all this load
-        while not select.select([sys.stdin], [], [], 0)[0]:
-            other = random.choice(sorted(missing) or [other for other in range(count) if other != rank])
+        while not is_told_to_end(0 if missing else random.uniform(0, 2 * period)):
+            other = missing[-1] if missing else random.choice(others)
             before = read_generation(Path(folder), other)
             try:
                 failure = "" if send(before[1]) else "the peer has not proven the key"
@@ -55,12 +67,14 @@ def member(folder: str, rank: int, count: int, service: str, settings: dict[str,
                 if before[0] % 2 == 0 and read_generation(Path(folder), other) == before:
                     failures.append(f"{rank} to {other}: {failure}")
                 interrupted += 1
+                random.shuffle(missing)  # the one that is being replaced comes later
             else:
                 sent += 1
-                if other in missing:
-                    missing.remove(other)
+                if missing:
+                    missing.pop()
                     if not missing:
                         tell("all reached")
+                        os.nice(10)  # whoever starts is not to wait for the load
             while receive.done:
                 receive.wait()
                 receive = server.trecv(tag=1)

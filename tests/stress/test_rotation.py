@@ -15,6 +15,8 @@ from ofipy.cli.key import new_key
 
 FULL = bool(os.environ.get("OFIPY_STRESS"))
 PROCESSES = 50 if FULL else 5
+LOAD = 100
+"""Connections that all processes together open in a second, beside those of the process that was replaced last."""
 
 Start = Callable[..., Any]
 
@@ -36,6 +38,12 @@ class Group:
         self.generations = [0] * PROCESSES
         self.sent = self.interrupted = 0
         self.failures: list[str] = []
+        self.ended: list[Any] = []
+        self.spares = [self.start_member() for _ in range(PROCESSES)]
+
+    def start_member(self) -> Any:
+        """A process that has no rank yet: Python starts while the others go on."""
+        return self.start("member", str(self.folder), PROCESSES, PROCESSES / LOAD, program="rotating.py")
 
     def publish(self, rank: int) -> None:
         beside = self.folder / f"{rank}.new"
@@ -48,9 +56,9 @@ class Group:
             "OFIPY_AUTH_KEY_FILE_ACCEPTED": ":".join(str(self.folder / name) for name in accepted),
             "OFIPY_ENCRYPTION": self.encryption,
         }
-        member = self.start(
-            "member", str(self.folder), rank, PROCESSES, service, settings, program="rotating.py"
-        )
+        member = self.spares.pop(0)
+        assert member.hear() == "started"
+        member.tell([rank, service, settings])
         member.address = member.hear()
         return member
 
@@ -77,14 +85,23 @@ class Group:
         self.sent += sent
         self.interrupted += interrupted
         self.failures += failures
-        assert member.end() == 0
+        self.ended.append(member)
+
+    def end_all(self) -> None:
+        self.end_members(*range(PROCESSES))
+        # A process that has closed its endpoint frees the address: nobody waits for the end of its Python before.
+        for member in self.ended:
+            assert member.end() == 0
 
     def replace_all(self, own: str, *accepted: str) -> None:
         """One by one; the next one follows when the new process has sent to all the others."""
+        self.spares.append(self.start_member())
         for rank in range(PROCESSES):
             service = self.members[rank].address.rpartition(":")[2]
             self.end_members(rank)
             self.members[rank] = self.open_member(rank, service, own, *accepted)
+            if rank < PROCESSES - 1:
+                self.spares.append(self.start_member())
             self.generations[rank] += 1
             self.publish(rank)
             self.members[rank].tell("begin")
@@ -103,7 +120,7 @@ def test_processes_change_to_another_key_one_by_one(workers: Start, tmp_path: Pa
     group.open_all("old")
     group.replace_all("new", "old")
     group.replace_all("new")
-    group.end_members(*range(PROCESSES))
+    group.end_all()
     print(f"{PROCESSES} processes, {group.sent} connections, {group.interrupted} interrupted, none refused")
     assert group.failures == []
     assert group.sent >= PROCESSES * (PROCESSES - 1) * 3
