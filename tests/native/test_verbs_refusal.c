@@ -3,171 +3,15 @@
  * A peer over verbs that has a key, and whose release speaks no version of rdm that this one does, in both roles: its
  * versions count if its key does. The connection manager is played here.
  */
-#include "verbs_fixture.h"
+#include "verbs_key_fixture.h"
 
-#include <sys/stat.h>
-
-#include "connection/channel.h"
-#include "packet/packet.h"
-#include "packet/prove.h"
-#include "rdm/transfer/packet.h"
-
-#define KEY "the key of these tests"
-#define ACCEPTED_KEY "the key before that"
-#define SECOND UINT64_C(1000000000)
-enum { LATER = 9, RECEIVE = 5, PAIR = 77, PORT = 7777 };
-
-static struct side side;
-static uint32_t peer;
-static union tcp_address there;
-
-/* What the endpoint has said last by the connection manager, without the byte of its length. */
-static struct {
-    struct rdma_cm_id *id;
-    uint8_t bytes[UINT8_MAX], length;
-} said;
-
-/* --------------------------------------------------------------------------------------------------- the connection manager */
-
-static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *completions)
-{
-    (void)cq;
-    (void)most;
-    (void)completions;
-    return 0;
-}
-
-static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *requests, struct ibv_recv_wr **bad)
-{
-    (void)srq;
-    (void)requests;
-    (void)bad;
-    return 0;
-}
-
-static void remember(struct rdma_cm_id *id, const void *data, uint8_t length)
-{
-    assert_in_range(length, 1, sizeof(said.bytes));
-    said.id = id;
-    said.length = (uint8_t)(length - 1);
-    memcpy(said.bytes, (const uint8_t *)data + 1, said.length);
-}
-
-static int connect_and_wait(struct rdma_cm_id *id, struct rdma_conn_param *param)
-{
-    remember(id, param->private_data, param->private_data_len);
-    return 0;
-}
-
-static int reject_and_wait(struct rdma_cm_id *id, const void *data, uint8_t length)
-{
-    remember(id, data, length);
-    return 0;
-}
-
-/* The endpoint hears an event, and answers it. */
-static void tell(struct rdma_cm_event event, const uint8_t *data, size_t length)
-{
-    static uint8_t bytes[UINT8_MAX];
-    uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
-
-    event.param.conn.private_data = bytes;
-    event.param.conn.private_data_len = verbs_private_data_encode(bytes, data, length);
-    said.length = 0;
-    pthread_mutex_lock(&cm_lock);
-    cm_event = event;
-    pthread_mutex_unlock(&cm_lock);
-    assert_int_equal(eventfd_write(cm_channel->fd, 1), 0);
-    while (cm_event.id) {
-        ofp_domain_progress(side.domain);
-        assert_true(ofpi_clock_read() < deadline);
-    }
-}
-
-/* Wait for the endpoint's next request. */
-static void hear_request(void)
-{
-    uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
-
-    while (!said.length) {
-        ofp_domain_progress(side.domain);
-        assert_true(ofpi_clock_read() < deadline);
-    }
-}
-
-/* ---------------------------------------------------------------------------------------------------------- both sides */
-
-static void write_key(char *path, const char *key)
-{
-    int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, key, strlen(key)), (ssize_t)strlen(key));
-    assert_int_equal(fchmod(fd, 0600), 0);
-    close(fd);
-}
-
-static int open_side(void **state)
-{
-    struct ofp_info info = played_info(OFP_EP_RDM, OFP_CAP_MSG | OFP_CAP_TAGGED);
-    char path[] = "/tmp/ofipy-key-XXXXXX", accepted[] = "/tmp/ofipy-key-XXXXXX";
-
-    (void)state;
-    write_key(path, KEY);
-    write_key(accepted, ACCEPTED_KEY);
-    setenv("OFIPY_AUTH_KEY_FILE", path, 1);
-    setenv("OFIPY_AUTH_KEY_FILE_ACCEPTED", accepted, 1);
-    context.ops = (struct ibv_context_ops){.poll_cq = poll_cq, .post_srq_recv = post_srq_recv};
-    fake_provider();
-    side_open_info(&side, &info, OFP_PROGRESS_MANUAL, 0);
-    unsetenv("OFIPY_AUTH_KEY_FILE");
-    unsetenv("OFIPY_AUTH_KEY_FILE_ACCEPTED");
-    unlink(path);
-    unlink(accepted);
-    verbs_calls.connect = connect_and_wait;
-    verbs_calls.reject = reject_and_wait;
-    there = (union tcp_address){
-        .v4 = {.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(0xc0000202)}};
-    assert_int_equal(ofp_av_insert(side.av, &there, tcp_address_get_length(&there), &peer), 0);
-    said.length = 0;
-    return 0;
-}
-
-static int close_side(void **state)
-{
-    (void)state;
-    side_close(&side);
-    return 0;
-}
-
-static void write_hello(uint8_t version, uint8_t bytes[OFPI_RDM_HELLO_SIZE])
-{
-    struct ofpi_rdm_hello hello = {
-        .version = version, .oldest = version, .packet_size = 4224, .credits = {4, 4}, .incarnation = 3};
-
-    ofpi_rdm_hello_encode(&hello, bytes);
-}
-
-/* The endpoint's own key, or the one that it only accepts. */
-enum { OWN, ACCEPTED };
-
-static const uint8_t *domain_key(int which)
-{
-    const struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
-
-    return rdm->domain->keys.ring->keys[which].verbs_key;
-}
+enum { LATER = 9, PAIR = 77 };
 
 static void check_end(int error)
 {
-    struct ofp_completion row;
     char text[OFP_TEXT_MAX];
 
-    ofp_domain_progress(side.domain);
-    assert_int_equal(ofp_cq_read(side.cq, &row, 1), 1);
-    assert_int_equal(row.context, RECEIVE);
-    assert_int_equal(row.error, error);
-    ofp_reason(row.provider_error, text, sizeof(text));
+    read_end(error, text);
     if (error == EPROTONOSUPPORT)
         assert_string_equal(text,
                             "the peer speaks version 9 of the rdm protocol, and this side version 1; update ofipy on "
@@ -175,38 +19,6 @@ static void check_end(int error)
 }
 
 /* --------------------------------------------------------------------------------------------------------- we call it */
-
-static struct rdma_cm_event reject_said(void)
-{
-    return (struct rdma_cm_event){.id = said.id, .event = RDMA_CM_EVENT_REJECTED, .status = VERBS_REJECTED_BY_PROGRAM};
-}
-
-/* The endpoint's first request is answered with a challenge, and the endpoint proves the key `which`. */
-static void challenge_caller(struct verbs_facts *facts, int which)
-{
-    struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
-    uint8_t bytes[VERBS_CHALLENGE_DATA_MAX] = {VERBS_REJECT_CHALLENGE, VERBS_PROOF_VERSION};
-    struct verbs_path_request request;
-
-    hear_request();
-    assert_true(verbs_request_decode(said.bytes, said.length, &request));
-    assert_true(request.has_key && !request.has_proof);
-    *facts =
-        (struct verbs_facts){.caller_hello_length = OFPI_RDM_HELLO_SIZE, .acceptor_hello_length = OFPI_RDM_HELLO_SIZE};
-    memcpy(facts->caller_hello, request.hello, request.hello_length);
-    facts->caller = rdm->address;
-    facts->acceptor = there;
-    /* Behind the two bytes: number, nonce, hello. */
-    write_hello(LATER, facts->acceptor_hello);
-    memcpy(bytes + 2 + VERBS_CHALLENGE_SIZE + VERBS_ACCEPTOR_NONCE_SIZE, facts->acceptor_hello, OFPI_RDM_HELLO_SIZE);
-    tell(reject_said(), bytes, sizeof(bytes));
-    /* Nobody is told yet: the other side is to believe our versions. */
-    hear_request();
-    assert_true(verbs_request_decode(said.bytes, said.length, &request));
-    assert_true(request.has_proof);
-    memcpy(facts->caller_nonce, request.nonce, sizeof(facts->caller_nonce));
-    assert_true(verbs_proof_is_valid(domain_key(which), facts, VERBS_CALLER, 0, request.proof));
-}
 
 static void answer_with_version(struct verbs_facts *facts, int which, bool proves)
 {
@@ -217,21 +29,13 @@ static void answer_with_version(struct verbs_facts *facts, int which, bool prove
     tell(reject_said(), bytes, 1 + verbs_answer_encode(bytes + 1, facts->acceptor_hello, OFPI_RDM_HELLO_SIZE, proof));
 }
 
-static void post_send(void)
-{
-    static uint8_t byte = 1;
-    struct ofp_operation op = tagged(OFP_TSEND, peer, 1, &byte, 1, RECEIVE);
-
-    assert_int_equal(ofp_post(side.endpoint, &op, 1), 1);
-}
-
 static void test_an_answer_of_a_later_release(void **state)
 {
     bool proves = *(bool *)*state;
     struct verbs_facts facts;
 
     post_send();
-    challenge_caller(&facts, OWN);
+    challenge_caller(&facts, OWN, LATER);
     answer_with_version(&facts, OWN, proves);
     check_end(proves ? EPROTONOSUPPORT : EACCES);
 }
@@ -244,9 +48,9 @@ static void test_an_answer_by_the_accepted_key(void **state)
 
     (void)state;
     post_send();
-    challenge_caller(&facts, OWN);
+    challenge_caller(&facts, OWN, LATER);
     tell(reject_said(), &other_key, 1);
-    challenge_caller(&facts, ACCEPTED);
+    challenge_caller(&facts, ACCEPTED, LATER);
     answer_with_version(&facts, ACCEPTED, true);
     check_end(EPROTONOSUPPORT);
 }
@@ -258,7 +62,7 @@ static void test_an_answer_by_a_key_that_was_not_proven(void **state)
 
     (void)state;
     post_send();
-    challenge_caller(&facts, OWN);
+    challenge_caller(&facts, OWN, LATER);
     answer_with_version(&facts, ACCEPTED, true);
     check_end(EACCES);
 }
@@ -270,9 +74,9 @@ static void test_a_peer_that_has_none_of_the_keys(void **state)
 
     (void)state;
     post_send();
-    challenge_caller(&facts, OWN);
+    challenge_caller(&facts, OWN, LATER);
     tell(reject_said(), &other_key, 1);
-    challenge_caller(&facts, ACCEPTED);
+    challenge_caller(&facts, ACCEPTED, LATER);
     tell(reject_said(), &other_key, 1);
     check_end(EACCES);
 }
@@ -299,7 +103,7 @@ static void check_call(int which, bool proves)
     struct verbs_facts facts = {.caller_hello_length = OFPI_RDM_HELLO_SIZE};
     struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
     uint8_t first[VERBS_FIRST_REQUEST_MAX], second[VERBS_PROOF_REQUEST_SIZE], proof[OFPI_PROOF_SIZE], room;
-    struct ofp_operation op = tagged(OFP_TRECV, peer, 1, &room, 1, RECEIVE);
+    struct ofp_operation op = tagged(OFP_TRECV, peer, 1, &room, 1, CONTEXT);
     struct ofp_completion row;
 
     assert_int_equal(ofp_post(side.endpoint, &op, 1), 1);
