@@ -12,6 +12,7 @@ from ofipy.cli.host import NO_DEVICE, choose_device, open_tree
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
 from ofipy.cli.tables import print_table
 from ofipy.host.bus import Bus, PcieLink
+from ofipy.host.congestion import read_parameters
 from ofipy.host.counter import read_port_counters
 from ofipy.host.device import DEVICES, Device, Port, read_device, read_devices
 from ofipy.host.flow import read_flow_control
@@ -85,6 +86,7 @@ def describe_device(tree: Tree, device: Device) -> dict[str, Any]:
         for each in interfaces
         if each is not None
     ]
+    document["congestion_control"] = read_parameters(tree, device)
     if device.bus is not None:
         document["bus"]["gigabits"] = device.bus.gigabits
     for port in document["ports"]:
@@ -163,6 +165,8 @@ def details_of(device: Device, document: dict[str, Any]) -> Iterator[tuple[str, 
         yield from bus_details(device.bus)
     for each in document["interfaces"]:
         yield "interface", ", ".join(interface_details(each))
+    for name, value in document["congestion_control"].items():
+        yield name, str(value)
 
 
 def bus_details(bus: Bus) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@
 import threading
 
 from ofipy.exporter import process_families as families
+from ofipy.exporter.device_families import FLOW_EVENTS
 from ofipy.exporter.device_rows import add_devices
 from ofipy.exporter.family import Family, Rows
 from ofipy.exporter.peers import BusiestPeers
@@ -22,6 +23,7 @@ _MOST_PROGRAMS = 50
 _SHED_FIRST = (
     *(families.PEER_MESSAGES, families.PEER_BYTES, families.PEER_ERRORS),
     *PER_PROCESS_FAMILIES,
+    FLOW_EVENTS,
     families.MESSAGE_SIZES,
 )
 
@@ -126,7 +128,7 @@ class Collector:
 def shed(rows: Rows, most: int) -> None:
     """Leave out whole metrics until so many series are left, and add a row for each that says so.
 
-    Peers go first, then processes, then sizes, then whatever has the most series.
+    Peers go first, then processes, events of flow control, sizes, then whatever has the most series.
 
     Parameters
     ----------

@@ -8,13 +8,18 @@ So a query of one becomes a query of the other by its prefix.
 from ofipy.exporter.family import Family
 
 __all__ = [
+    "CONGESTION_PARAMETER",
     "DEVICE_COUNTERS",
     "DEVICE_FAMILIES",
     "DRIVER_EVENTS",
     "DRIVER_LEVEL",
     "ECN",
+    "FLOW_EVENTS",
+    "PAUSED",
     "PCIE_ERRORS",
     "PCIE_RATE",
+    "PFC",
+    "PFC_FRAMES",
     "PHYSICAL_STATE",
     "PHYSICAL_STATES",
     "RATE",
@@ -139,6 +144,25 @@ ECN = level(
     "Whether RoCE's congestion control is on, as notification (np) or reaction (rp) point.",
     *("interface", "priority", "role"),
 )
+CONGESTION_PARAMETER = level(
+    "congestion_parameter",
+    "A parameter of RoCE's congestion control (DCQCN), by the driver's name.",
+    *("device", "parameter"),
+)
+PFC = level("pfc_enabled", "Whether priority flow control is on.", "interface", "priority")
+PFC_FRAMES = counter(
+    "pfc_frames", "Pause frames of priority flow control.", "interface", "priority", "direction"
+)
+PAUSED = counter(
+    "paused_seconds",
+    "Time in which frames could not be sent (received), or others were kept from sending (sent).",
+    *("interface", "priority", "direction"),
+)
+FLOW_EVENTS = counter(
+    "flow_control_events",
+    "A driver's counter of pauses, marks and discards that has no metric of its own.",
+    *("interface", "counter"),
+)
 TCP_EVENTS = Family(
     "ofipy_tcp_events_total",
     "counter",
@@ -157,6 +181,11 @@ DEVICE_FAMILIES: tuple[Family, ...] = (
     TEMPERATURE,
     TEMPERATURE_LIMIT,
     ECN,
+    CONGESTION_PARAMETER,
+    PFC,
+    PFC_FRAMES,
+    PAUSED,
+    FLOW_EVENTS,
     RETRIES_SUM,
     SATURATED,
     *DEVICE_COUNTERS.values(),

@@ -3,7 +3,9 @@
 
 from ofipy.exporter import device_families as families
 from ofipy.exporter.family import Rows
+from ofipy.exporter.flow_rows import add_flow_control
 from ofipy.host.bus import Bus
+from ofipy.host.congestion import read_parameters
 from ofipy.host.counter import Counter, read_aer_counters, read_counters, read_port_counters
 from ofipy.host.device import DEVICES, Device, Port, read_devices
 from ofipy.host.meaning import RETRIES, Kind
@@ -23,6 +25,7 @@ def add_devices(rows: Rows, tree: Tree) -> None:
         interfaces |= dict.fromkeys(device.interfaces)
     for interface in interfaces:
         add_congestion_control(rows, tree, interface)
+        add_flow_control(rows, tree, interface)
     for counter in read_tcp_counters(tree):
         if counter.kind is Kind.LEVEL:
             rows.add(families.TCP_LEVEL, (), counter.value)
@@ -39,6 +42,8 @@ def add_device(rows: Rows, tree: Tree, device: Device) -> None:
     rows.add(families.RDMA_INFO, (device.name, *texts), 1)
     if device.bus is not None:
         add_bus(rows, device.name, device.bus)
+    for name, value in read_parameters(tree, device).items():
+        rows.add(families.CONGESTION_PARAMETER, (device.name, name), value)
     for error in read_aer_counters(tree, f"{folder}/device"):
         _, severity, name = error.name.split("_", 2)
         rows.add(families.PCIE_ERRORS, (device.name, severity, name), error.value)

@@ -16,9 +16,9 @@ from ofipy.host.tree import Tree
 
 __all__ = ["read_driver_counters", "read_flow_control", "read_flow_counters"]
 
-_ETHTOOL = re.compile(r"\s*([A-Za-z0-9_]{1,64}): ([0-9]{1,20})")
+_ETHTOOL = re.compile(r"\s*([A-Za-z0-9_.]{1,64}): ([0-9]{1,20})")
 # Of hundreds: pauses, marks, drops for lack of space, and traffic by priority; no queue's own.
-_FLOW = re.compile(r"pause|pfc|ecn|cnp|discard|out_of_buffer|prio[0-7]", re.IGNORECASE)
+_FLOW = re.compile(r"pause|pfc|_xo(?:n|ff)|ecn|cnp|discard|out_of_buffer|prio[0-7]", re.IGNORECASE)
 _QUEUE = re.compile(r"^(?:ch|[rt]xq?|queue|ring)_?[0-9]|queue_[0-9]|ring[0-9]")
 _PRIORITIES = 8
 _MOST = 1 << 64

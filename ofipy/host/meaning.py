@@ -63,7 +63,9 @@ _EXACT = {
     "res_exceed_max": Kind.ERROR,
 }
 _LEVEL = re.compile(r"^active_")
-_CONGESTION = re.compile(r"cnp|pfc_|_ecn_|_ce_|pause|slow_restart|congest|fecn|becn|xmitwait", re.IGNORECASE)
+_CONGESTION = re.compile(
+    r"cnp|pfc_|_xo(?:n|ff)|_ecn_|_ce_|pause|slow_restart|congest|fecn|becn|xmitwait", re.IGNORECASE
+)
 _ERROR = re.compile(
     r"err|discard|drop|retrans|timeout|nak|retry|retries|bad|fail|invalid|exceed|overrun|overflow|oflow|crc|out_of_"
     r"|duplicate|dup_req|missing|missed|mismatch|unsup|unaligned|no_perm|downed|link_error_recovery|trunc|noroute"

@@ -103,6 +103,8 @@ class TestDevinfo:
         assert (
             "ECN notification on priorities 3, ECN reaction on priorities none, PFC on priorities 3" in shown
         )
+        assert device["congestion_control"]["np_cnp_dscp"] == 48
+        assert "rp_hai_rate            50\n" in shown
 
     @pytest.mark.parametrize(
         ("machine", "node_type", "firmware", "retries"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ofipy.host.congestion import read_parameters
 from ofipy.host.counter import Counter, read_port_counters
 from ofipy.host.device import DEVICES, Port, read_device
 from ofipy.host.meaning import Kind
@@ -111,3 +112,30 @@ def test_rates(tmp_path: Path, rate: str, width: int, gigabits: float) -> None:
     port = port_of(build(tmp_path, machine))
     assert (port.rate, port.gigabits) == (rate, gigabits)
     assert str(port.width).removesuffix("X") == str(width)
+
+
+@pytest.mark.parametrize(
+    ("machine", "name", "parameters"),
+    [
+        (
+            trees.mlx5_roce(),
+            "mlx5_10",
+            {
+                "np_cnp_dscp": 48,
+                "np_min_time_between_cnps": 4,
+                "rp_hai_rate": 50,
+                "rp_rpg_time_reset": 300,
+            },
+        ),
+        (trees.bnxt_re(), "bnxt_re0", {"tos_dscp": 26}),
+        (trees.mlx5_infiniband(), "mlx5_0", {}),
+        (trees.rxe(), "rxe0", {}),
+    ],
+    ids=["mlx5", "bnxt_re", "none", "software"],
+)
+def test_parameters_of_congestion_control(
+    tmp_path: Path, machine: trees.Recorded, name: str, parameters: dict[str, int]
+) -> None:
+    """Of debugfs and of the vendor's driver; the switches of single priorities are no parameters."""
+    tree = build(tmp_path, machine)
+    assert read_parameters(tree, read_device(tree, name)) == parameters

@@ -244,6 +244,13 @@ def mlx5_roce() -> Recorded:
         for priority in range(8):
             value = enabled if priority == 3 else "0"
             tree.files[f"{function}/net/ens1f0np0/ecn/roce_{side}/enable/{priority}"] = f"{value}\n"
+    tree.files |= {
+        f"{function}/net/ens1f0np0/ecn/roce_np/cnp_dscp": "48\n",
+        f"{function}/net/ens1f0np0/ecn/roce_np/min_time_between_cnps": "4\n",
+        f"{function}/net/ens1f0np0/ecn/roce_rp/rpg_time_reset": "300\n",
+        "sys/kernel/debug/mlx5/0000:81:00.0/cc_params/np_cnp_dscp": "48\n",
+        "sys/kernel/debug/mlx5/0000:81:00.0/cc_params/rp_hai_rate": "50\n",
+    }
     tree.add_command(
         "dcb -j -s pfc show dev ens1f0np0",
         '{"pfc_cap":8,"macsec_bypass":false,"delay":0,'
@@ -288,6 +295,7 @@ def bnxt_re() -> Recorded:
     tree.add_counters(
         f"{port}/hw_counters", BNXT_RE, active_qps=2, rx_bytes=300, to_retransmits=6, recoverable_errors=1
     )
+    tree.files["sys/kernel/debug/bnxt_re/0000:81:00.0/cc_config/tos_dscp"] = "26\n"
     return tree
 
 

@@ -31,7 +31,7 @@ from tests.host.snapshots import endpoint, messages, peer, process, snapshot
 from tests.monitoring.dashboard import expressions, read_dashboard
 from tests.monitoring.server import Prometheus, running
 
-UNITS = {"Bps": "B/s", "bytes": "B", "ops": "/s", "celsius": "°C", "none": ""}
+UNITS = {"Bps": "B/s", "bytes": "B", "ops": "/s", "celsius": "°C", "percentunit": "", "none": ""}
 RISING = (
     "port_xmit_data",
     "port_rcv_data",
@@ -40,6 +40,8 @@ RISING = (
     "np_cnp_sent",
     "symbol_error",
 )
+PRINTED = re.compile(r"(duration: )?(?<=[, ])([1-9][0-9]*)(?=[,\n])")
+"""Numbers that tools have printed; a duration is in microseconds."""
 
 
 class Load:
@@ -48,6 +50,7 @@ class Load:
     def __init__(self, machine: Path) -> None:
         self._began = self._last = time.monotonic()
         self._files = [file for name in RISING for file in machine.rglob(name)]
+        self._printed = list(machine.glob("commands/*.out"))
         self._small = self._large = 0
 
     def scan(self) -> Snapshot:
@@ -60,6 +63,8 @@ class Load:
         for file in self._files:
             rate = 800_000_000 if "data" in file.name else 3
             file.write_text(f"{int(file.read_text()) + int(rate * level)}\n")
+        for file in self._printed:
+            file.write_text(PRINTED.sub(lambda match: raise_number(match, level), file.read_text()))
         peers = tuple(peer(f"node{at}:7471", self._small * 64 // (at + 2)) for at in range(4))
         sent = {("sent", "eager"): messages(self._small * 64, c6=self._small)}
         got = {("received", "attached"): messages(self._large << 20, c20=self._large)}
@@ -83,6 +88,11 @@ class Load:
             **common,
         )
         return snapshot(process(1, one, program="train.py"), process(2, two, program="serve.py"))
+
+
+def raise_number(match: re.Match[str], level: float) -> str:
+    """The number that a tool prints next."""
+    return f"{match[1] or ''}{int(match[2]) + int((20_000 if match[1] else 3) * level)}"
 
 
 def draw_series(axes: Axes, prometheus: Prometheus, panel: dict[str, Any], seconds: float) -> None:

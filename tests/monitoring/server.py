@@ -93,7 +93,7 @@ def running(program: str, folder: Path, targets: Mapping[str, str]) -> Iterator[
     port = free_port()
     static = [{"targets": [place], "labels": {"instance": name}} for name, place in targets.items()]
     configuration = {
-        "global": {"scrape_interval": "500ms"},
+        "global": {"scrape_interval": "1s"},
         "scrape_configs": [{"job_name": "ofipy", "static_configs": static}],
     }
     (folder / "prometheus.yml").write_text(json.dumps(configuration))  # JSON is YAML
