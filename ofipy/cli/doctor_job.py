@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``ofipy doctor --job``: the hosts and processes of a job, under any launcher."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -16,6 +17,8 @@ from ofipy.doctor.rules import RULES
 from ofipy.host.tree import Tree
 
 __all__ = ["examine_job"]
+
+_LINGER = "1"  # seconds
 
 
 def examine_job(*, provider: str | None, as_json: bool, is_strict: bool) -> None:
@@ -35,6 +38,8 @@ def examine_job(*, provider: str | None, as_json: bool, is_strict: bool) -> None
     CommandError
         In rank 0, after printing, when a rule has failed.
     """
+    # Results are waited for. What has not left then are goodbyes to members that are stopped.
+    os.environ.setdefault("OFIPY_LINGER", _LINGER)
     with ofipy.job() as job:
         doctor = JobDoctor(job, Tree(), provider)
         try:

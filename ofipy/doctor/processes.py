@@ -14,7 +14,7 @@ from ofipy.host.tree import Tree
 from ofipy.statistics import Endpoint, Peer, Process, Snapshot
 from ofipy.statistics.scanner import Scanner
 
-__all__ = ["ProcessMoment", "Threads", "check_processes", "read_processes"]
+__all__ = ["ProcessMoment", "Threads", "check_processes", "is_waiting", "read_processes"]
 
 _BYTES, _ANNOUNCEMENTS = "OFIPY_UNEXPECTED_SIZE", "OFIPY_ANNOUNCEMENTS"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}

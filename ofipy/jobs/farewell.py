@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ofipy._base.errors import Canceled, Closed, ConnectionRefused, FabricError, PeerLost, TimedOut
+from ofipy._base.errors import Canceled, Closed, ConnectionRefused, FabricError, NotSent, PeerLost, TimedOut
 from ofipy._completion.request import Request
 from ofipy._completion.together import wait_any
 from ofipy._discovery.av import Peer
@@ -148,7 +148,10 @@ class Farewell:
         self._end_thread()
         with suppress(FabricError):
             self._say_farewell(died, Deadline(_LEAVE_SECONDS))
-        self._endpoint.close()
+        try:
+            self._endpoint.close()
+        except NotSent as error:  # to a process that is stopped
+            _log.info("farewell: %s", error)
 
     def _say_farewell(self, died: bool, deadline: Deadline) -> None:
         """Tell all who are linked, and whoever speaks for the first time meanwhile."""

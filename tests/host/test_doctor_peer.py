@@ -23,6 +23,7 @@ from ofipy.doctor.peer.client import Client, Refused
 from ofipy.doctor.peer.interface import Path, find_path, read_path
 from ofipy.doctor.peer.ladder import judge_measured
 from ofipy.doctor.peer.measured import Flow, Measured, Probes
+from ofipy.doctor.peer.programs import Programs
 from ofipy.doctor.peer.service import DoctorServer
 from ofipy.doctor.peer.sockets import (
     accept_stream,
@@ -83,6 +84,7 @@ def healthy() -> Measured:
         probes=Probes([9000, 1500], [9000, 1500], [1500, 9000]),
         raw={"to": flow, "from": flow},
         provider={"to": replace(flow, bytes=11_500_000_000), "from": replace(flow, bytes=11_500_000_000)},
+        programs=Programs(["train.py (pid 7)"], bytes=10_500_000_000, seconds=1.0),
     )
 
 
@@ -118,6 +120,8 @@ class TestRules:
                 State.FAILED,
                 lambda m: m.provider.update(to=replace(m.provider["to"], seconds=2.0)),
             ),
+            ("ladder.application", State.WARNING, lambda m: setattr(m.programs, "bytes", 7_000_000_000)),
+            ("ladder.application", State.FAILED, lambda m: setattr(m.programs, "bytes", 1_000_000_000)),
             ("port.retransmit", State.WARNING, lambda m: setattr(m, "raw", slow(m, repeated=2000))),
             ("port.retransmit", State.FAILED, lambda m: setattr(m, "raw", slow(m, repeated=20_000))),
             ("port.congestion", State.WARNING, lambda m: setattr(m, "raw", slow(m, marked=20_000))),

@@ -21,6 +21,8 @@ from hosts import Network, Wire
 from ofipy.statistics import Reader
 
 SECONDS = 150
+PROMPT = 15
+"""Seconds after the findings in which all processes of the doctor end."""
 PER_HOST = int(os.environ.get("TEST_RANKS_PER_HOST", "2"))
 """Processes of the application on each of two hosts; 8 in the full profile."""
 
@@ -197,7 +199,18 @@ def test_a_member_of_the_measurement_is_stopped(wires: list[Wire], key: Path, jo
         ):
             assert stopped.poll() is None
     stopped.send_signal(signal.SIGSTOP)
+    assert stopped_is_named(job.processes[0])
+    # Nobody waits for who cannot hear a goodbye, and no error of the job's own is told.
+    for other in (job.processes[0], job.processes[2]):
+        other.wait(timeout=PROMPT)
+    assert job.processes[2].communicate() == ("", "")
     code, document = job.result()
     assert code == 1
     found = bad(document)
     assert found["app.no_progress"] == f"{host_names()[1]} rank 1"
+
+
+def stopped_is_named(first: subprocess.Popen[str]) -> bool:
+    """Wait for the last line of rank 0."""
+    assert first.stderr is not None
+    return any("to be mended: no progress" in line for line in first.stderr)

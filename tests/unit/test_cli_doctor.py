@@ -72,16 +72,20 @@ class TestCommand:
         assert "to be mended: key" in run(code=1, OFIPY_AUTH_KEY_FILE=str(tmp_path / "none"))[1]
 
     @pytest.mark.parametrize(
-        ("variable", "value", "name"),
+        ("rule", "variable", "value"),
         [
-            ("OFIPY_LIBFABRIC", "/nowhere/libfabric.so.1", "libfabric"),
-            ("OFIPY_TCP_CONGESTION_CONTROL", "carrier-pigeon", "congestion control"),
+            ("process.provider", "OFIPY_PROVIDER", "telepathy"),
+            ("process.congestion_control", "OFIPY_TCP_CONGESTION_CONTROL", "carrier-pigeon"),
+            ("process.key", "OFIPY_AUTH_KEY_FILE", "/nowhere/job.key"),
+            ("process.accepted_keys", "OFIPY_AUTH_KEY_FILE_ACCEPTED", "/nowhere/old.key"),
+            ("process.encryption", "OFIPY_ENCRYPTION", "perhaps"),
+            ("process.libfabric", "OFIPY_LIBFABRIC", "/nowhere/libfabric.so.1"),
         ],
     )
-    def test_what_was_asked_for_and_is_not_there(self, variable: str, value: str, name: str) -> None:
-        found = document(code=1, **{variable: value})[name]
+    def test_what_was_asked_for_and_is_not_there(self, rule: str, variable: str, value: str) -> None:
+        (found,) = [each for each in document(code=1, **{variable: value}).values() if each["id"] == rule]
         assert found["state"] == "failed"
-        assert value in found["finding"]
+        assert value in found["finding"] or variable in found["finding"]
         assert found["remedy"]
 
 
@@ -144,7 +148,7 @@ class TestAttach:
         scope.parent.mkdir(parents=True)
         scope.write_text("1\n")
         check = attach.check_attach(lambda: errno.EPERM, Tree(str(tmp_path)))
-        assert check.state is State.WARNING
+        assert (check.rule.id, check.state) == ("process.attach", State.WARNING)
         assert "ptrace_scope is 1" in check.text
         assert "OFIPY_SHM_PTRACER=yes" in check.remedy
 
@@ -248,10 +252,12 @@ class TestNetworks:
         assert providers.check_interfaces(alone).state is State.WARNING
         none = ofipy.Explanation("tcp", "", "1.0", (), "no interface is up")
         assert providers.check_interfaces(none).text == "no interface is up"
+        assert providers.check_interfaces(none).rule.id == "process.interfaces"
         assert providers.check_interfaces(none).state is State.WARNING
 
     def test_an_rdma_device_that_cannot_be_used(self) -> None:
         verbs = ofipy.Explanation("verbs", "", "1.0", (), "libibverbs.so.1 is not found")
         assert providers.check_verbs(verbs, []).state is State.OK
         check = providers.check_verbs(verbs, ["mlx5_0"])
-        assert (check.state, check.remedy) == (State.WARNING, "libibverbs.so.1 is not found")
+        assert (check.rule.id, check.state) == ("process.libibverbs", State.WARNING)
+        assert check.remedy == "libibverbs.so.1 is not found"

@@ -12,6 +12,7 @@ from ofipy.doctor.finding import Finding
 from ofipy.doctor.peer.interface import find_path, read_path
 from ofipy.doctor.peer.ladder import judge_measured
 from ofipy.doctor.peer.measured import Flow, Measured, Probes
+from ofipy.doctor.peer.programs import watch_programs
 from ofipy.doctor.peer.sockets import (
     PATIENCE,
     TOKEN,
@@ -37,6 +38,7 @@ _ANSWER = 20.0  # seconds: a server that reads many counters takes its time
 _HEADERS = {socket.AF_INET: 28, socket.AF_INET6: 48}  # bytes of IP and UDP
 _USUAL = (1500, 1280)  # bytes: an Ethernet frame, and what every path of IPv6 carries
 _CONNECT = 4.0
+_QUIET = 1.0  # seconds in which programs are watched
 
 
 class Refused(Exception):
@@ -87,6 +89,7 @@ class Client:
             When the server has another client, or cannot do this.
         """
         steps = (
+            ("programs", self._watch_programs),
             ("round trips", self._measure_trips),
             ("clock", self._measure_clock),
             ("MTU", self._measure_mtu),
@@ -135,6 +138,11 @@ class Client:
         measured.peer_providers = [str(each)[:64] for each in theirs[:64]] if isinstance(theirs, list) else []
         measured.own_providers = self._providers
         measured.path = find_path(self._tree, self._lane.place.host, is_guest=self._is_guest)
+
+    def _watch_programs(self) -> None:
+        """Before anything else needs the network."""
+        if self.measured.way != "shm":
+            self.measured.programs = watch_programs(self._lane.place.host, _QUIET)
 
     def _measure_trips(self) -> None:
         for _ in range(_TRIPS):

@@ -6,6 +6,7 @@ on what else runs there, so their figures are shown and not judged.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.peer.measured import Flow, Measured
@@ -25,6 +26,7 @@ def judge_measured(measured: Measured) -> list[Finding]:
         check_mtu,
         check_raw,
         check_provider,
+        check_application,
         check_repeated,
         check_marks,
         check_way,
@@ -131,18 +133,26 @@ def check_provider(measured: Measured) -> Iterator[Finding]:
                 continue
             text += f", {flow.rate / raw:.2f} of the bare socket"
             judged = judge("ladder.provider", flow.rate / raw, text, place=place, sources=(_SOURCE,))
-            yield (
-                judged
-                if measured.is_hardware
-                else find(
-                    "ladder.provider",
-                    State.UNJUDGED,
-                    text,
-                    place=place,
-                    sources=(_SOURCE,),
-                    measured=judged.measured,
-                )
-            )
+            yield judged if measured.is_hardware else unjudge(judged)
+
+
+def check_application(measured: Measured) -> Iterator[Finding]:
+    """What programs send while they have more to send, beside what the provider moves in one direction."""
+    programs, flow = measured.programs, measured.provider.get("to", Flow())
+    if programs.rate is None or flow.rate is None:
+        return
+    ratio = programs.rate / flow.rate
+    text = f"{', '.join(programs.names)}: {programs.rate / 1e6:.0f} MB/s while operations wait"
+    text += f", {ratio:.2f} of what {measured.way} moves beside it"
+    judged = judge(
+        "ladder.application", ratio, text, place=f"to {measured.peer}", sources=("ofipy-stats", _SOURCE)
+    )
+    yield judged if measured.is_hardware else unjudge(judged)
+
+
+def unjudge(finding: Finding) -> Finding:
+    """The figure of a finding alone."""
+    return replace(finding, state=State.UNJUDGED, threshold=None, remedy="")
 
 
 def check_repeated(measured: Measured) -> Iterator[Finding]:

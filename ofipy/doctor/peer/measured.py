@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ofipy.doctor.peer.interface import Path
+from ofipy.doctor.peer.programs import Programs
 from ofipy.ping.tally import Summary
 
 __all__ = ["Flow", "Measured", "Probes"]
@@ -73,6 +74,8 @@ class Measured:
     raw: dict[str, Flow] = field(default_factory=dict)
     """By direction: ``to`` the peer, ``from`` it."""
     provider: dict[str, Flow] = field(default_factory=dict)
+    programs: Programs = field(default_factory=Programs)
+    """Of this host, that send to the other one."""
     lost: str = ""
     """Why the measurement ended early."""
 
@@ -99,4 +102,5 @@ class Measured:
             "peer_path": None if self.peer_path is None else self.peer_path.as_dict(),
             "raw": {direction: each.describe() for direction, each in self.raw.items()},
             "provider": {direction: each.describe() for direction, each in self.provider.items()},
+            "application": self.programs.describe(),
         }

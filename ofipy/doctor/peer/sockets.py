@@ -23,6 +23,7 @@ __all__ = [
     "read_info",
     "receive_for",
     "resolve",
+    "resolve_all",
     "route_mtu",
     "send_for",
     "send_probes",
@@ -86,6 +87,14 @@ def resolve(host: str, kind: socket.SocketKind) -> tuple[socket.AddressFamily, t
     """
     family, _, _, _, place = socket.getaddrinfo(host, 0, type=kind)[0]
     return family, (str(place[0]), 0)
+
+
+def resolve_all(host: str) -> frozenset[str]:
+    """Every address of a host; none if it is not known."""
+    try:
+        return frozenset(str(each[4][0]) for each in socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM))
+    except OSError:
+        return frozenset()
 
 
 def listen_stream(address: str) -> socket.socket:
