@@ -13,6 +13,7 @@
 #ifndef OFPI_CHANNEL_H
 #define OFPI_CHANNEL_H
 
+#include "meet/manager.h"
 #include "ofipy/objects.h"
 
 /* Properties. */
@@ -84,15 +85,6 @@ enum ofpi_refusal {
     OFPI_REFUSE,             /* for good */
     OFPI_REFUSE_LATER,       /* the peer may try again */
     OFPI_REFUSE_INCOMPATIBLE /* the hellos have no version in common */
-};
-
-/* Why a path ended or was not established. */
-struct ofpi_path_end {
-    int error;         /* positive */
-    bool process_gone; /* the process of the peer has ended too */
-    bool unsure;       /* the connection broke without a goodbye: `probe` finds out whether the peer is there */
-    bool absent;       /* nothing listens at the address */
-    const char *text;  /* description with a remedy; or NULL */
 };
 
 /* Functions that the user calls. */
@@ -191,10 +183,10 @@ struct ofpi_channel_user {
     void (*moved)(struct ofpi_path *path, void *cookie, int error, int provider_error);
     void (*requested)(struct ofpi_channel *channel, const struct ofpi_path_request *request);
     void (*accepted)(struct ofpi_path *path, const uint8_t *hello, size_t length);
-    void (*refused)(struct ofpi_path *path, bool later, const struct ofpi_path_end *end);
+    void (*refused)(struct ofpi_path *path, bool later, const struct ofpi_meeting_end *end);
     void (*confirmed)(struct ofpi_path *path);
     /* The path has ended. All packets that arrived before were reported. */
-    void (*broken)(struct ofpi_path *path, const struct ofpi_path_end *end);
+    void (*broken)(struct ofpi_path *path, const struct ofpi_meeting_end *end);
     void (*closed)(struct ofpi_path *path);
     /*
      * For a channel whose two sides prove a key before `requested` and `accepted` are reported, and for a request that is

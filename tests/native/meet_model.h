@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meet/meet.h"
+#include "meet/manager.h"
 
 #define CONNECTIONS 6
 #define QUEUE 3
@@ -45,7 +45,7 @@ struct connection {
 };
 
 struct side {
-    uint8_t state;
+    struct ofpi_meeting meeting;
     uint8_t request; /* the connection of our own request; NONE */
     uint8_t used;    /* that is accepted, up, doubted or drained */
     uint8_t incarnation, theirs;
@@ -71,7 +71,6 @@ static uint32_t (*steps)[2]; /* from, to: those that nothing has to go wrong for
 static uint32_t step_count;
 static uint32_t origin; /* the world whose steps are taken */
 static const struct transport *transport;
-static bool row_used[256];
 static const char *violation;
 
 static void violated(const char *what)
@@ -122,7 +121,10 @@ static void tidy(struct world *world)
     }
 }
 
-static bool in_use(const struct side *side) { return side->state == OFPI_MEET_UP || side->state == OFPI_MEET_DOUBTED; }
+static bool in_use(const struct side *side)
+{
+    return side->meeting.state == OFPI_MEET_UP || side->meeting.state == OFPI_MEET_DOUBTED;
+}
 
 static bool has_end(const struct connection *connection, int to)
 {
@@ -143,11 +145,12 @@ static void check(const struct world *world)
 
     for (int who = 0; who < 2; who++) {
         const struct side *side = &sides[who];
-        bool has = side->state == OFPI_MEET_ACCEPTED || in_use(side) || side->state == OFPI_MEET_DRAINING;
+        bool has =
+            side->meeting.state == OFPI_MEET_ACCEPTED || in_use(side) || side->meeting.state == OFPI_MEET_DRAINING;
 
-        if ((side->state == OFPI_MEET_CONNECTING) != (side->request != NONE) || has != (side->used != NONE))
+        if ((side->meeting.state == OFPI_MEET_CONNECTING) != (side->request != NONE) || has != (side->used != NONE))
             violated("a side that is not where its connections are");
-        if (side->wanted && side->state == OFPI_MEET_IDLE)
+        if (side->wanted && side->meeting.state == OFPI_MEET_IDLE)
             violated("operations wait for nothing");
     }
     if (in_use(&sides[0]) && in_use(&sides[1]) && sides[0].used != sides[1].used &&
@@ -170,8 +173,74 @@ static void go(struct world next, bool fault)
     steps[step_count++][1] = to;
 }
 
+/* ------------------------------------------------------------------------------------------------------------ one step */
+
+#define CHOICES 16
+static struct world now;         /* the world that a step changes */
+static struct ofp_peer peers[2]; /* each side's peer */
+static bool faulted;             /* something went wrong within the step */
+static bool late;                /* the deadline of a request has passed within the step */
+static struct {
+    uint8_t options, chosen;
+} choices[CHOICES];
+static uint32_t choice_count, choices_made;
+
+/* What may go in several ways within a step: each is taken, one after the other. */
+static unsigned choose(unsigned options)
+{
+    if (choices_made == choice_count) {
+        assert_true(choice_count < CHOICES);
+        choices[choice_count].options = (uint8_t)options;
+        choices[choice_count++].chosen = 0;
+    }
+    return choices[choices_made++].chosen;
+}
+
+static bool choose_differently(void)
+{
+    choice_count = choices_made;
+    while (choice_count && choices[choice_count - 1].chosen + 1 == choices[choice_count - 1].options)
+        choice_count--;
+    if (!choice_count)
+        return false;
+    choices[choice_count - 1].chosen++;
+    return true;
+}
+
+/* Whether one of the faults that are left happens here. */
+static bool goes_wrong(uint8_t *left)
+{
+    if (!*left || !choose(2))
+        return false;
+    (*left)--;
+    faulted = true;
+    return true;
+}
+
+/* The core: operations of a side wait for a connection. */
+static void set_wanted(int who, bool wanted)
+{
+    now.side[who].wanted = wanted;
+    peers[who].state = wanted ? OFP_PEER_CONNECTING : OFP_PEER_UNUSED;
+}
+
+/* Take a step in each way that it can go. False: it cannot be taken. */
+static void take_step(bool (*step)(int who, uint8_t which), int who, uint8_t which)
+{
+    choice_count = 0;
+    do {
+        now = worlds[origin];
+        faulted = late = false;
+        choices_made = 0;
+        set_wanted(0, now.side[0].wanted);
+        set_wanted(1, now.side[1].wanted);
+        if (step(who, which))
+            go(now, faulted);
+    } while (choose_differently());
+}
+
 /* Take every step that can be taken from a world. */
-static void explore(const struct world *world);
+static void explore(void);
 
 /* ------------------------------------------------------------------------------------------------------- the verdict */
 
@@ -182,7 +251,7 @@ static bool is_at_rest(const struct world *world)
 
     for (int i = 0; i < CONNECTIONS; i++)
         open += world->connection[i].opener != NONE;
-    if (sides[0].state == OFPI_MEET_IDLE && sides[1].state == OFPI_MEET_IDLE)
+    if (sides[0].meeting.state == OFPI_MEET_IDLE && sides[1].meeting.state == OFPI_MEET_IDLE)
         return !open && world->faulted;
     return in_use(&sides[0]) && in_use(&sides[1]) && sides[0].used == sides[1].used && open == 1;
 }
@@ -231,11 +300,8 @@ static const char *outcome(const struct transport *of, const struct faults *faul
     violation = NULL;
     world_count = step_count = 0;
     remember(&start);
-    for (origin = 0; origin < world_count && !violation; origin++) {
-        struct world world = worlds[origin];
-
-        explore(&world);
-    }
+    for (origin = 0; origin < world_count && !violation; origin++)
+        explore();
     if (!violation)
         check_ends();
     free(worlds);

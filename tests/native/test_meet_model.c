@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of native/meet, as two sides that follow it: all interleavings of their requests, answers, timers and ends of
- * connections, with everything that may go wrong a few times. Either both end with the same one connection, or both with none;
- * nobody waits for ever; never are two connections used; each end of each connection is closed exactly once.
+ * The manager of native/meet, twice, over connections that are fake: all interleavings of requests, answers, timers and ends of
+ * connections, with everything that may go wrong a few times. Either both sides end with the same one connection, or both with
+ * none; nobody waits for ever; never are two connections used; each end of each connection is closed exactly once.
  *
  * A connection carries packets in order, both ways; its end is one of them, unless it is broken, which drops the rest. A packet
  * for an end that is closed is lost. A process that starts anew closes all that it had, and knows nothing.
  */
 #include "meet_model.h"
 
-/* ------------------------------------------------------------------------------------------------- what a side does */
+#include <errno.h>
 
-static void send_packet(struct world *world, int from, uint8_t which, enum packet packet)
+/* --------------------------------------------------------------------------------------------------------- connections */
+
+static void send_packet(int from, uint8_t which, enum packet packet)
 {
-    struct connection *connection = &world->connection[which];
+    struct connection *connection = &now.connection[which];
     uint8_t *queue = connection->queue[!from];
     int last = 0;
 
@@ -25,298 +27,363 @@ static void send_packet(struct world *world, int from, uint8_t which, enum packe
     queue[last] = (uint8_t)packet;
 }
 
-static void close_end(struct world *world, int who, uint8_t which)
+static void close_end(int who, uint8_t which)
 {
-    struct connection *connection = &world->connection[which];
+    struct connection *connection = &now.connection[which];
 
     if (!connection->open[who])
         violated("an end is closed twice");
-    send_packet(world, who, which, END);
+    send_packet(who, which, END);
     connection->open[who] = false;
     memset(connection->queue[who], 0, QUEUE);
 }
 
-static uint8_t open_connection(struct world *world, int who)
+static uint8_t open_connection(int who)
 {
     for (uint8_t i = 0; i < CONNECTIONS; i++) {
-        struct connection *connection = &world->connection[i];
+        struct connection *connection = &now.connection[i];
 
         if (connection->opener != NONE)
             continue;
         *connection =
-            (struct connection){.opener = (uint8_t)who, .open = {1, 1}, .incarnation = world->side[who].incarnation};
+            (struct connection){.opener = (uint8_t)who, .open = {1, 1}, .incarnation = now.side[who].incarnation};
         return i;
     }
     fail_msg("more connections at once than the model has");
     return NONE;
 }
 
-static void drop(struct world *world, int who, uint8_t *which)
+static void drop(int who, uint8_t *which)
 {
     if (*which != NONE)
-        close_end(world, who, *which);
+        close_end(who, *which);
     *which = NONE;
 }
 
-static void happen(struct world world, int who, enum ofpi_meet_event event, unsigned facts, uint8_t request,
-                   bool fault);
-
-/* What may lack something goes on in two ways. */
-static void try_to_connect(struct world world, int who, bool fault)
+static void drop_both(int who)
 {
-    struct side *side = &world.side[who];
-
-    if (world.left.shortages) {
-        struct world lacking = world;
-
-        lacking.left.shortages--;
-        happen(lacking, who, OFPI_MEET_SHORTAGE, 0, NONE, true);
-        if (lacking.left.deadlines) {
-            lacking.left.deadlines--;
-            happen(lacking, who, OFPI_MEET_SHORTAGE, OFPI_MEET_LATE, NONE, true);
-        }
-    }
-    side->request = open_connection(&world, who);
-    send_packet(&world, who, side->request, REQUEST);
-    go(world, fault);
+    drop(who, &now.side[who].request);
+    drop(who, &now.side[who].used);
 }
 
-static void try_to_accept(struct world world, int who, uint8_t request, bool fault)
+/* ------------------------------------------------------------------------------------------------- what a side supplies */
+
+static bool row_used[256];
+
+struct ofpi_meet_decision __real_ofpi_meet_decision_find(enum ofpi_meet_state state, enum ofpi_meet_event event,
+                                                         unsigned facts);
+struct ofpi_meet_decision __wrap_ofpi_meet_decision_find(enum ofpi_meet_state state, enum ofpi_meet_event event,
+                                                         unsigned facts);
+
+struct ofpi_meet_decision __wrap_ofpi_meet_decision_find(enum ofpi_meet_state state, enum ofpi_meet_event event,
+                                                         unsigned facts)
 {
-    struct side *side = &world.side[who];
-    uint8_t theirs = world.connection[request].incarnation;
-    unsigned wanted = side->wanted ? OFPI_MEET_WANTED : 0;
+    struct ofpi_meet_decision decision = __real_ofpi_meet_decision_find(state, event, facts);
 
-    side->used = request;
-    if (world.left.shortages) {
-        struct world lacking = world;
-
-        lacking.left.shortages--;
-        happen(lacking, who, OFPI_MEET_SHORTAGE, wanted, NONE, true);
-    }
-    side->theirs = theirs;
-    side->wanted = true;
-    send_packet(&world, who, request, ACCEPTANCE);
-    if (transport->confirms)
-        go(world, fault);
-    else
-        happen(world, who, OFPI_MEET_CONFIRM, 0, NONE, fault);
-}
-
-static void happen(struct world world, int who, enum ofpi_meet_event event, unsigned facts, uint8_t request, bool fault)
-{
-    struct side *side = &world.side[who];
-    struct ofpi_meet_decision decision = ofpi_meet_decision_find((enum ofpi_meet_state)side->state, event, facts);
-    unsigned acts = decision.acts;
-
-    assert_true(decision.row < ofpi_meet_rows);
     row_used[decision.row] = true;
-    side->state = decision.next;
-    if (acts & OFPI_MEET_DO_CLOSE) {
-        drop(&world, who, &side->request);
-        drop(&world, who, &side->used);
-    }
-    if (acts & OFPI_MEET_DO_LOSE) {
-        drop(&world, who, &side->used);
-        side->wanted = side->probing = false;
-    }
-    if (acts & OFPI_MEET_DO_PROBE)
-        side->probing = true;
-    if (acts & OFPI_MEET_DO_DRAIN)
-        side->wanted = false;
-    if (acts & OFPI_MEET_DO_PUT_OFF) {
-        send_packet(&world, who, request, LATER);
-        close_end(&world, who, request);
-    }
-    if (acts & OFPI_MEET_DO_USE) {
-        if (side->request != NONE) {
-            side->used = side->request;
-            side->request = NONE;
-            if (transport->confirms)
-                send_packet(&world, who, side->used, CONFIRMATION);
-        }
-        side->wanted = false;
-    }
-    if (acts & OFPI_MEET_DO_ACCEPT)
-        try_to_accept(world, who, request, fault);
-    else if (acts & OFPI_MEET_DO_CONNECT)
-        try_to_connect(world, who, fault);
-    else
-        go(world, fault);
+    return decision;
 }
+
+static int who_of(const struct ofp_peer *peer) { return (int)(peer - peers); }
+
+static struct ofpi_meeting *find(const struct ofp_peer *peer) { return &now.side[who_of(peer)].meeting; }
+
+static int dial(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    int who = who_of(peer);
+
+    (void)text, (void)text_size;
+    if (goes_wrong(&now.left.shortages))
+        return -EMFILE;
+    if (goes_wrong(&now.left.rejections))
+        return -ECONNREFUSED;
+    now.side[who].request = open_connection(who);
+    send_packet(who, now.side[who].request, REQUEST);
+    return 0;
+}
+
+static int accept_request(struct ofp_peer *peer, void *request)
+{
+    uint8_t which = *(const uint8_t *)request;
+    int who = who_of(peer);
+
+    if (goes_wrong(&now.left.shortages)) {
+        close_end(who, which);
+        return -EMFILE;
+    }
+    /* The core clears what the transport has of a peer that it had lost. */
+    if (!now.side[who].wanted)
+        now.side[who].meeting.state = OFPI_MEET_IDLE;
+    now.side[who].used = which;
+    now.side[who].theirs = now.connection[which].incarnation;
+    set_wanted(who, true);
+    send_packet(who, which, ACCEPTANCE);
+    return transport->confirms ? 0 : OFPI_MEETING_CONFIRMED;
+}
+
+static void put_off(struct ofp_peer *peer, void *request)
+{
+    send_packet(who_of(peer), *(const uint8_t *)request, LATER);
+    close_end(who_of(peer), *(const uint8_t *)request);
+}
+
+static void close_unused(struct ofp_peer *peer) { drop_both(who_of(peer)); }
+
+/* The core drops a peer that it loses. */
+static void lose(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
+{
+    if (ofpi_meet_is_shortage(end->error) && !late)
+        violated("a shortage ends an attempt before the deadline");
+    drop_both(who_of(peer));
+    now.side[who_of(peer)].probing = false;
+    now.side[who_of(peer)].meeting.state = OFPI_MEET_IDLE;
+    set_wanted(who_of(peer), false);
+}
+
+static void drain(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
+{
+    (void)end;
+    set_wanted(who_of(peer), false);
+}
+
+/* A peer that does not listen cannot be asked. */
+static bool probe(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
+{
+    (void)end;
+    now.side[who_of(peer)].probing = choose(2);
+    return now.side[who_of(peer)].probing;
+}
+
+static void use(struct ofp_peer *peer)
+{
+    struct side *side = &now.side[who_of(peer)];
+
+    if (side->request != NONE) {
+        side->used = side->request;
+        side->request = NONE;
+        if (transport->confirms)
+            send_packet(who_of(peer), side->used, CONFIRMATION);
+    }
+    set_wanted(who_of(peer), false);
+}
+
+static bool is_late(const struct ofp_peer *peer)
+{
+    (void)peer;
+    late = late || goes_wrong(&now.left.deadlines);
+    return late;
+}
+
+static void start_pause(struct ofp_peer *peer) { (void)peer; }
+
+static const struct ofpi_meeting_ops ops = {
+    .find = find,
+    .dial = dial,
+    .accept = accept_request,
+    .refuse = put_off,
+    .close = close_unused,
+    .lose = lose,
+    .drain = drain,
+    .probe = probe,
+    .use = use,
+    .is_late = is_late,
+    .pause = start_pause,
+};
 
 /* --------------------------------------------------------------------------------------------------- what can happen */
 
-static void requested(struct world world, int who, uint8_t which)
+static const struct ofpi_meeting_end end_known = {.error = ECONNRESET},
+                                     end_unsure = {.error = ECONNRESET, .unsure = true};
+
+static void requested(int who, uint8_t which)
 {
-    const struct side *side = &world.side[who];
+    const struct side *side = &now.side[who];
     unsigned facts = ofpi_meet_winner_compute(transport->winner[who], who ? -1 : 1);
 
-    if (transport->withdraws && has_end(&world.connection[which], who)) {
-        close_end(&world, who, which);
-        go(world, false);
+    if (transport->withdraws && has_end(&now.connection[which], who)) {
+        close_end(who, which);
         return;
     }
-    if (world.left.rejections) {
-        struct world rejecting = world;
-
-        rejecting.left.rejections--;
-        send_packet(&rejecting, who, which, REJECTION);
-        close_end(&rejecting, who, which);
-        go(rejecting, true);
+    if (goes_wrong(&now.left.rejections)) {
+        send_packet(who, which, REJECTION);
+        close_end(who, which);
+        return;
     }
     if (side->used != NONE) {
-        facts |= world.connection[which].incarnation != side->theirs ? OFPI_MEET_RENEWED : 0;
-        facts |= !transport->drains && world.connection[side->used].opener == who ? OFPI_MEET_OPENED : 0;
+        facts |= now.connection[which].incarnation != side->theirs ? OFPI_MEET_RENEWED : 0;
+        facts |= !transport->drains && now.connection[side->used].opener == who ? OFPI_MEET_OPENED : 0;
     }
     /* Once doubted, it is read sooner or later. */
-    if (transport->drains && side->state == OFPI_MEET_DOUBTED)
-        happen(world, who, OFPI_MEET_REQUEST, facts, which, false);
-    happen(world, who, OFPI_MEET_REQUEST, facts | (transport->drains ? OFPI_MEET_UNREAD : 0), which, false);
+    if (transport->drains && (side->meeting.state != OFPI_MEET_DOUBTED || choose(2)))
+        facts |= OFPI_MEET_UNREAD;
+    ofpi_meeting_requested(&ops, &peers[who], &which, facts);
 }
 
-static void ended(struct world world, int who, uint8_t which)
+static void ended(int who, uint8_t which)
 {
-    const struct side *side = &world.side[who];
-    unsigned unread = transport->drains ? OFPI_MEET_UNREAD : 0;
+    const struct side *side = &now.side[who];
+    bool can_break = side->meeting.state == OFPI_MEET_ACCEPTED || transport->probes;
 
-    if (which == side->request) {
-        happen(world, who, transport->persists ? OFPI_MEET_LATER : OFPI_MEET_REJECT, 0, NONE, false);
-    } else if (which == side->used) {
+    if (which == side->request && transport->persists)
+        ofpi_meeting_answered(&ops, &peers[who], OFPI_MEETING_LATER, &end_known);
+    else if (which == side->request)
+        ofpi_meeting_ended(&ops, &peers[who], false, &end_known);
+    else if (which == side->used)
         /* Who it was may be known otherwise than by the connection. */
-        if (side->state == OFPI_MEET_ACCEPTED || transport->probes)
-            happen(world, who, OFPI_MEET_BROKEN, 0, NONE, false);
-        happen(world, who, OFPI_MEET_CLOSED, unread, NONE, false);
-    } else {
+        ofpi_meeting_ended(&ops, &peers[who], transport->drains, can_break && choose(2) ? &end_unsure : &end_known);
+    else
         /* A request that was not looked at. */
-        close_end(&world, who, which);
-        go(world, false);
-    }
+        close_end(who, which);
 }
 
-static void put_off(struct world world, int who)
+static bool arrive(int who, uint8_t which)
 {
-    happen(world, who, OFPI_MEET_LATER, 0, NONE, false);
-    if (!world.left.deadlines)
-        return;
-    world.left.deadlines--;
-    happen(world, who, OFPI_MEET_LATER, OFPI_MEET_LATE, NONE, true);
-}
-
-static void arrive(struct world world, int who, uint8_t which)
-{
-    struct connection *connection = &world.connection[which];
+    struct connection *connection = &now.connection[which];
     uint8_t *queue = connection->queue[who], packet = queue[0];
 
     if (connection->opener == NONE || !connection->open[who] || !packet)
-        return;
+        return false;
     memmove(queue, queue + 1, QUEUE - 1);
     queue[QUEUE - 1] = NO_PACKET;
     switch ((enum packet)packet) {
     case REQUEST:
-        requested(world, who, which);
+        requested(who, which);
         break;
     case ACCEPTANCE:
-        world.side[who].theirs = world.side[!who].incarnation;
-        happen(world, who, OFPI_MEET_ACCEPT, 0, NONE, false);
+        now.side[who].theirs = now.side[!who].incarnation;
+        ofpi_meeting_answered(&ops, &peers[who], OFPI_MEETING_ACCEPTED, NULL);
         break;
     case LATER:
-        put_off(world, who);
+        ofpi_meeting_answered(&ops, &peers[who], OFPI_MEETING_LATER, &end_known);
         break;
     case REJECTION:
-        happen(world, who, OFPI_MEET_REJECT, 0, NONE, false);
+        ofpi_meeting_answered(&ops, &peers[who], OFPI_MEETING_REJECTED, &end_known);
         break;
     case CONFIRMATION:
-        if (world.side[who].state == OFPI_MEET_ACCEPTED)
-            happen(world, who, OFPI_MEET_CONFIRM, 0, NONE, false);
-        else
-            go(world, false);
+        if (now.side[who].meeting.state == OFPI_MEET_ACCEPTED)
+            ofpi_meeting_confirmed(&ops, &peers[who]);
         break;
     case NO_PACKET:
     case END:
-        ended(world, who, which);
+        ended(who, which);
         break;
     }
+    return true;
 }
 
-static void timers(const struct world *world, int who)
+static bool pause_ends(int who, uint8_t which)
 {
-    const struct side *side = &world->side[who];
-    struct world late = *world;
-
-    if (side->state == OFPI_MEET_BACKOFF)
-        happen(*world, who, OFPI_MEET_TIMER, 0, NONE, false);
-    if (side->probing)
-        happen(*world, who, OFPI_MEET_CLOSED, 0, NONE, false);
-    if (side->state == OFPI_MEET_DRAINING)
-        happen(*world, who, OFPI_MEET_DRAINED, 0, NONE, false);
-    if (!late.left.deadlines)
-        return;
-    late.left.deadlines--;
-    if (side->state == OFPI_MEET_BACKOFF || side->state == OFPI_MEET_CONNECTING)
-        happen(late, who, OFPI_MEET_TIMER, OFPI_MEET_LATE, NONE, true);
-    if (side->state == OFPI_MEET_ACCEPTED)
-        happen(late, who, OFPI_MEET_BROKEN, 0, NONE, true);
+    (void)which;
+    if (now.side[who].meeting.state != OFPI_MEET_BACKOFF)
+        return false;
+    ofpi_meeting_expired(&ops, &peers[who], &end_known);
+    return true;
 }
 
-static void restart(struct world world, int who)
+static bool probe_ends(int who, uint8_t which)
 {
-    if (!world.left.restarts)
-        return;
-    world.left.restarts--;
+    (void)which;
+    if (!now.side[who].probing)
+        return false;
+    ofpi_meeting_ended(&ops, &peers[who], false, &end_known);
+    return true;
+}
+
+static bool reading_ends(int who, uint8_t which)
+{
+    (void)which;
+    if (now.side[who].meeting.state != OFPI_MEET_DRAINING)
+        return false;
+    ofpi_meeting_drained(&ops, &peers[who], &end_known);
+    return true;
+}
+
+static bool deadline_passes(int who, uint8_t which)
+{
+    uint8_t state = now.side[who].meeting.state;
+
+    (void)which;
+    if (!now.left.deadlines || (state != OFPI_MEET_CONNECTING && state != OFPI_MEET_ACCEPTED))
+        return false;
+    now.left.deadlines--;
+    faulted = late = true;
+    if (state == OFPI_MEET_CONNECTING)
+        ofpi_meeting_expired(&ops, &peers[who], &end_known);
+    else
+        ofpi_meeting_ended(&ops, &peers[who], false, &end_unsure);
+    return true;
+}
+
+static bool restart(int who, uint8_t which)
+{
+    (void)which;
+    if (!now.left.restarts)
+        return false;
+    now.left.restarts--;
     for (uint8_t i = 0; i < CONNECTIONS; i++)
-        if (world.connection[i].opener != NONE && world.connection[i].open[who])
-            close_end(&world, who, i);
-    world.side[who] =
-        (struct side){.request = NONE, .used = NONE, .incarnation = (uint8_t)(world.side[who].incarnation + 1)};
-    go(world, true);
+        if (now.connection[i].opener != NONE && now.connection[i].open[who])
+            close_end(who, i);
+    now.side[who] =
+        (struct side){.request = NONE, .used = NONE, .incarnation = (uint8_t)(now.side[who].incarnation + 1)};
+    faulted = true;
+    return true;
 }
 
-static void breaks(struct world world, uint8_t which)
+static bool breaks(int who, uint8_t which)
 {
-    struct connection *connection = &world.connection[which];
+    struct connection *connection = &now.connection[which];
 
-    if (!world.left.breaks || connection->opener == NONE)
-        return;
-    world.left.breaks--;
+    if (who || !now.left.breaks || connection->opener == NONE)
+        return false;
+    now.left.breaks--;
+    for (int side = 0; side < 2; side++) {
+        memset(connection->queue[side], 0, QUEUE);
+        connection->queue[side][0] = connection->open[side] ? END : NO_PACKET;
+    }
+    faulted = true;
+    return true;
+}
+
+static bool connect_wanted(int who, uint8_t which)
+{
+    char text[OFP_TEXT_MAX] = "";
+
+    (void)which;
+    if (now.side[who].meeting.state != OFPI_MEET_IDLE || !now.left.wants[who])
+        return false;
+    now.left.wants[who]--;
+    set_wanted(who, true);
+    if (ofpi_meeting_start(&ops, &peers[who], text, sizeof(text)) != 0)
+        set_wanted(who, false);
+    return true;
+}
+
+static bool drop_peer(int who, uint8_t which)
+{
+    (void)which;
+    if (!now.left.disconnects || now.side[who].meeting.state == OFPI_MEET_IDLE)
+        return false;
+    now.left.disconnects--;
+    drop_both(who);
+    now.side[who] = (struct side){.request = NONE, .used = NONE, .incarnation = now.side[who].incarnation};
+    faulted = true;
+    return true;
+}
+
+static void explore(void)
+{
+    static bool (*const steps_of_side[])(int who, uint8_t which) = {
+        pause_ends, probe_ends, reading_ends, deadline_passes, connect_wanted, drop_peer, restart,
+    };
+
     for (int who = 0; who < 2; who++) {
-        memset(connection->queue[who], 0, QUEUE);
-        connection->queue[who][0] = connection->open[who] ? END : NO_PACKET;
+        for (uint8_t i = 0; i < CONNECTIONS; i++) {
+            take_step(arrive, who, i);
+            take_step(breaks, who, i);
+        }
+        for (size_t i = 0; i < sizeof(steps_of_side) / sizeof(steps_of_side[0]); i++)
+            take_step(steps_of_side[i], who, NONE);
     }
-    go(world, true);
-}
-
-static void wishes(struct world world, int who)
-{
-    struct side *side = &world.side[who];
-    struct world leaving = world;
-
-    if (side->state == OFPI_MEET_IDLE && world.left.wants[who]) {
-        world.left.wants[who]--;
-        side->wanted = true;
-        happen(world, who, OFPI_MEET_CONNECT, 0, NONE, false);
-    }
-    if (leaving.left.disconnects && side->state != OFPI_MEET_IDLE) {
-        leaving.left.disconnects--;
-        side = &leaving.side[who];
-        drop(&leaving, who, &side->request);
-        drop(&leaving, who, &side->used);
-        *side = (struct side){.request = NONE, .used = NONE, .incarnation = side->incarnation};
-        go(leaving, true);
-    }
-}
-
-static void explore(const struct world *world)
-{
-    for (int who = 0; who < 2; who++) {
-        for (uint8_t i = 0; i < CONNECTIONS; i++)
-            arrive(*world, who, i);
-        timers(world, who);
-        wishes(*world, who);
-        restart(*world, who);
-    }
-    for (uint8_t i = 0; i < CONNECTIONS; i++)
-        breaks(*world, i);
 }
 
 static const struct transport tcp = {.winner = {OFPI_MEET_LARGER_WINS, OFPI_MEET_LARGER_WINS}, .probes = true};

@@ -16,30 +16,11 @@
 /* Time for which packets of a lost peer wait for space. */
 #define PATIENCE (1000 * MILLISECOND)
 
-/* A meeting event and everything that is known with it. */
-struct meeting_event {
-    enum ofpi_meet_event event;
-    unsigned facts;
-    const struct ofpi_path_request *request; /* REQUEST */
-    const struct ofpi_rdm_hello *hello;      /* the hello of the request */
-    struct ofpi_path_end end;                /* the reason, if the act is to report the loss */
-};
-
-static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_event *what);
+static const struct ofpi_meeting_ops meeting_ops;
 
 static uint64_t read_peer_clock(const struct ofp_peer *peer)
 {
     return ofpi_rdm_endpoint_of(peer->endpoint)->core->now();
-}
-
-static unsigned compute_lateness(const struct ofp_peer *peer)
-{
-    return ofpi_backoff_check_deadline(&ofpi_rdm_peer_of(peer)->backoff, read_peer_clock(peer));
-}
-
-static void handle_simple_event(struct ofp_peer *peer, enum ofpi_meet_event event, unsigned facts, int error)
-{
-    handle_meeting_event(peer, &(struct meeting_event){.event = event, .facts = facts, .end = {.error = error}});
 }
 
 /* ----------------------------------------------------------------------------------------------------------- timers */
@@ -50,11 +31,10 @@ static void meeting_timer_expired(struct ofp_timer *timer, uint64_t now)
 
     (void)now;
     /* The time for draining is over, even if packets are left. */
-    if (ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING)
-        handle_meeting_event(
-            peer, &(struct meeting_event){.event = OFPI_MEET_DRAINED, .end = ofpi_rdm_peer_of(peer)->path->end});
+    if (ofpi_rdm_peer_of(peer)->meeting.state == OFPI_MEET_DRAINING)
+        ofpi_meeting_drained(&meeting_ops, peer, &ofpi_rdm_peer_of(peer)->path->end);
     else
-        handle_simple_event(peer, OFPI_MEET_TIMER, compute_lateness(peer), ETIMEDOUT);
+        ofpi_meeting_expired(&meeting_ops, peer, &(struct ofpi_meeting_end){.error = ETIMEDOUT});
 }
 
 static void start_meeting_timer(struct ofp_peer *peer, uint64_t deadline)
@@ -94,10 +74,11 @@ void ofpi_rdm_peer_disconnect(struct ofp_peer *peer)
 
     stop_meeting_timer(peer);
     abandon_both_paths(self);
-    self->meet = OFPI_MEET_IDLE;
+    self->meeting.state = OFPI_MEET_IDLE;
 }
 
-/* Request a path. 0 or a negative errno. */
+static struct ofpi_meeting *find_meeting(const struct ofp_peer *peer) { return &ofpi_rdm_peer_of(peer)->meeting; }
+
 static int request_path(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
@@ -108,7 +89,7 @@ static int request_path(struct ofp_peer *peer, char *text, size_t text_size)
 
     if (!path)
         return -ENOBUFS;
-    OFP_CHECK(self->meet == OFPI_MEET_CONNECTING && !self->path);
+    OFP_CHECK(self->meeting.state == OFPI_MEET_CONNECTING && !self->path);
     path->opened = true;
     ofpi_rdm_hello_write(path, hello);
     result = endpoint->channel.ops->connect(&path->base, hello, sizeof(hello), text, text_size);
@@ -121,33 +102,26 @@ static int request_path(struct ofp_peer *peer, char *text, size_t text_size)
     return 0;
 }
 
-static void retry_request(struct ofp_peer *peer)
-{
-    char text[OFP_TEXT_MAX] = "";
-    int result = request_path(peer, text, sizeof(text));
-
-    if (result)
-        handle_meeting_event(
-            peer, &(struct meeting_event){
-                      .event = ofpi_meet_is_shortage(-result) ? OFPI_MEET_SHORTAGE : OFPI_MEET_REJECT,
-                      .facts = compute_lateness(peer),
-                      .end = {.error = -result, .absent = result == -ECONNREFUSED, .text = text[0] ? text : NULL}});
-}
+/* A request for a path, as the manager passes it on. */
+struct path_request {
+    const struct ofpi_path_request *asked;
+    const struct ofpi_rdm_hello *hello;
+};
 
 /* NULL: there is no memory or buffer for a path. The request was answered or is invalid. */
-static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct meeting_event *what)
+static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct path_request *request)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
     struct ofpi_rdm_path *path = ofpi_rdm_path_create(endpoint, peer);
     uint8_t hello[OFPI_RDM_HELLO_SIZE];
 
     if (!path) {
-        endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, OFPI_REFUSE_LATER);
+        endpoint->channel.ops->refuse(&endpoint->channel, request->asked->id, OFPI_REFUSE_LATER);
         return NULL;
     }
-    ofpi_rdm_hello_store(path, what->hello);
+    ofpi_rdm_hello_store(path, request->hello);
     ofpi_rdm_hello_write(path, hello);
-    if (endpoint->channel.ops->accept(&path->base, what->request->id, hello, sizeof(hello)) == 0)
+    if (endpoint->channel.ops->accept(&path->base, request->asked->id, hello, sizeof(hello)) == 0)
         return path;
     ofpi_rdm_path_free(path);
     return NULL;
@@ -162,33 +136,30 @@ static void init_meeting(struct ofp_peer *peer)
     self->backoff = ofpi_backoff_start(read_peer_clock(peer) + endpoint->connect_timeout, PAUSE_FIRST, PAUSE_LONGEST);
 }
 
-static void accept_path_request(struct ofp_peer *peer, const struct meeting_event *what)
+static int accept_path_request(struct ofp_peer *peer, void *request)
 {
-    struct ofpi_rdm_path *path = accept_path(peer, what);
+    struct ofpi_rdm_path *path = accept_path(peer, request);
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
-    OFP_CHECK(self->meet == OFPI_MEET_ACCEPTED && !self->path);
-    if (!path) {
-        /* Operations may wait for our own request, which the peer's request replaced. */
-        handle_simple_event(peer, OFPI_MEET_SHORTAGE, peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0,
-                            ENOBUFS);
-        return;
-    }
+    OFP_CHECK(!self->path);
+    if (!path)
+        return -ENOBUFS;
     /* The timer is that of our own request, which was replaced or put off. */
     stop_meeting_timer(peer);
     if (peer->state != OFP_PEER_CONNECTING) {
         ofp_peer_connecting(peer);
         init_meeting(peer);
     }
-    self->meet = OFPI_MEET_ACCEPTED;
     self->path = path;
+    return 0;
 }
 
 static void report_peer_up(struct ofp_peer *peer)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
-    OFP_CHECK(self->meet == OFPI_MEET_UP && self->path->base.peer == peer && self->path->state != OFPI_RDM_DROPPED);
+    OFP_CHECK(self->meeting.state == OFPI_MEET_UP && self->path->base.peer == peer &&
+              self->path->state != OFPI_RDM_DROPPED);
     stop_meeting_timer(peer);
     self->path->state = OFPI_RDM_UP;
     peer->incarnation = self->path->incarnation;
@@ -201,11 +172,11 @@ static void report_peer_up(struct ofp_peer *peer)
     }
 }
 
-static void drain_path(struct ofp_peer *peer, const struct ofpi_path_end *end)
+static void drain_path(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
 
-    OFP_CHECK(ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING && path->base.peer == peer);
+    OFP_CHECK(path->base.peer == peer);
     path->state = OFPI_RDM_OVER;
     path->end = *end;
     /* The text belongs to the caller and is not valid later. */
@@ -214,74 +185,57 @@ static void drain_path(struct ofp_peer *peer, const struct ofpi_path_end *end)
     ofpi_rdm_path_schedule_now(path);
 }
 
-static void probe_peer(struct ofp_peer *peer, const struct ofpi_path_end *end)
+static bool probe_peer(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
+    const struct ofpi_channel_ops *ops = path->base.channel->ops;
 
+    (void)end;
     path->state = OFPI_RDM_OVER;
     /* A peer that only connects has no listener that could answer. */
-    if (path->base.channel->ops->probe && !peer->connects_only)
-        path->base.channel->ops->probe(&path->base);
-    else
-        handle_meeting_event(peer, &(struct meeting_event){.event = OFPI_MEET_CLOSED, .end = *end});
+    if (!ops->probe || peer->connects_only)
+        return false;
+    ops->probe(&path->base);
+    return true;
 }
 
-static void reject_request(struct ofp_peer *peer, const struct ofpi_path_request *asked)
+static void put_request_off(struct ofp_peer *peer, void *request)
 {
     struct ofpi_channel *channel = &ofpi_rdm_endpoint_of(peer->endpoint)->channel;
 
-    channel->ops->refuse(channel, asked->id, OFPI_REFUSE_LATER);
+    channel->ops->refuse(channel, ((const struct path_request *)request)->asked->id, OFPI_REFUSE_LATER);
 }
 
-/* The core calls peer_down for a lost peer, which sets the state to IDLE: restore the decided one. */
-static void report_peer_lost(struct ofp_peer *peer, const struct ofpi_path_end *end)
+static void close_unused_path(struct ofp_peer *peer) { abandon_both_paths(ofpi_rdm_peer_of(peer)); }
+
+static bool is_request_late(const struct ofp_peer *peer)
 {
-    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
-    uint8_t next = self->meet;
-
-    if (end->absent)
-        ofp_peer_absent(peer, end->text);
-    else
-        ofp_peer_lost(peer, end->error, end->process_gone, end->text);
-    self->meet = next;
+    return ofpi_backoff_check_deadline(&ofpi_rdm_peer_of(peer)->backoff, read_peer_clock(peer));
 }
 
-/*
- * Decide on an event, then execute the acts in the order of enum ofpi_meet_act. An act may cause a further event, so
- * the state is set before the acts.
- */
-static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_event *what)
+static void start_pause(struct ofp_peer *peer)
 {
-    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
-    unsigned acts = ofpi_meet_state_advance(&self->meet, what->event, what->facts);
-
-    if (acts & OFPI_MEET_DO_LOSE)
-        report_peer_lost(peer, &what->end);
-    else if (acts & OFPI_MEET_DO_CLOSE)
-        abandon_both_paths(self);
-    if (acts & OFPI_MEET_DO_DRAIN)
-        drain_path(peer, &what->end);
-    if (acts & OFPI_MEET_DO_PROBE)
-        probe_peer(peer, &what->end);
-    if (acts & OFPI_MEET_DO_PUT_OFF)
-        reject_request(peer, what->request);
-    if (acts & OFPI_MEET_DO_ACCEPT)
-        accept_path_request(peer, what);
-    if (acts & OFPI_MEET_DO_CONNECT)
-        retry_request(peer);
-    if (acts & OFPI_MEET_DO_WAIT)
-        start_meeting_timer(peer, ofpi_backoff_advance(&self->backoff, read_peer_clock(peer)));
-    if (acts & OFPI_MEET_DO_USE)
-        report_peer_up(peer);
+    start_meeting_timer(peer, ofpi_backoff_advance(&ofpi_rdm_peer_of(peer)->backoff, read_peer_clock(peer)));
 }
+
+static const struct ofpi_meeting_ops meeting_ops = {
+    .find = find_meeting,
+    .dial = request_path,
+    .accept = accept_path_request,
+    .refuse = put_request_off,
+    .close = close_unused_path,
+    .lose = ofpi_meeting_report_loss,
+    .drain = drain_path,
+    .probe = probe_peer,
+    .use = report_peer_up,
+    .is_late = is_request_late,
+    .pause = start_pause,
+};
 
 /* --------------------------------------------------------------------------------------------- requests of the core */
 
 int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
-    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
-    int result;
-
     if (peer->connects_only) {
         snprintf(text, text_size,
                  "nobody can connect to it: it connects to others, and is answered on that connection, "
@@ -289,26 +243,21 @@ int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
         return -EHOSTUNREACH;
     }
     init_meeting(peer);
-    ofpi_meet_state_advance(&self->meet, OFPI_MEET_CONNECT, 0);
-    result = request_path(peer, text, text_size);
-    if (!result || !ofpi_meet_is_shortage(-result))
-        return result;
-    handle_simple_event(peer, OFPI_MEET_SHORTAGE, compute_lateness(peer), -result);
-    return 0;
+    return ofpi_meeting_start(&meeting_ops, peer, text, text_size);
 }
 
 /* -------------------------------------------------------------------------------------------- events of the channel */
 
 /* The endpoint is its own peer: what it sends by one path arrives by the other. */
-static void accept_own_request(struct ofp_peer *peer, const struct meeting_event *what)
+static void accept_own_request(struct ofp_peer *peer, const struct path_request *request)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
-    if (self->meet == OFPI_MEET_CONNECTING && !self->other)
-        self->other = accept_path(peer, what);
+    if (self->meeting.state == OFPI_MEET_CONNECTING && !self->other)
+        self->other = accept_path(peer, request);
     else
-        endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, OFPI_REFUSE);
+        endpoint->channel.ops->refuse(&endpoint->channel, request->asked->id, OFPI_REFUSE);
 }
 
 static unsigned compute_request_facts(const struct ofp_peer *peer, const struct ofpi_path_request *asked,
@@ -346,7 +295,7 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
     struct ofpi_rdm_endpoint *endpoint = (struct ofpi_rdm_endpoint *)channel;
     char text[OFP_TEXT_MAX] = "";
     struct ofpi_rdm_hello hello;
-    struct meeting_event what = {.event = OFPI_MEET_REQUEST, .request = asked, .hello = &hello};
+    struct path_request request = {asked, &hello};
     struct ofp_peer *peer;
     int error;
 
@@ -366,16 +315,10 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
         return;
     }
     if (ofpi_rdm_request_is_own(endpoint, &hello)) {
-        accept_own_request(peer, &what);
+        accept_own_request(peer, &request);
         return;
     }
-    what.facts = compute_request_facts(peer, asked, &hello);
-    if (what.facts & OFPI_MEET_RENEWED)
-        what.end = (struct ofpi_path_end){
-            .error = OFP_EPEERLOST, .process_gone = true, .text = "another endpoint has taken the peer's address"};
-    else
-        what.end = (struct ofpi_path_end){.error = ECONNRESET, .text = "the peer opened a new connection"};
-    handle_meeting_event(peer, &what);
+    ofpi_meeting_requested(&meeting_ops, peer, &request, compute_request_facts(peer, asked, &hello));
 }
 
 /* The peer whose current path this is; NULL if there is none. */
@@ -397,23 +340,18 @@ void ofpi_rdm_accepted(struct ofpi_path *base, const uint8_t *bytes, size_t leng
     if (!peer)
         return;
     error = ofpi_rdm_answer_read(peer, bytes, length, &hello, text, sizeof(text));
-    if (!error) {
+    if (!error)
         ofpi_rdm_hello_store(path, &hello);
-        handle_simple_event(peer, OFPI_MEET_ACCEPT, 0, 0);
-        return;
-    }
-    handle_meeting_event(peer,
-                         &(struct meeting_event){.event = OFPI_MEET_REJECT, .end = {.error = -error, .text = text}});
+    ofpi_meeting_answered(&meeting_ops, peer, error ? OFPI_MEETING_REJECTED : OFPI_MEETING_ACCEPTED,
+                          &(struct ofpi_meeting_end){.error = -error, .text = text});
 }
 
-void ofpi_rdm_refused(struct ofpi_path *base, bool later, const struct ofpi_path_end *end)
+void ofpi_rdm_refused(struct ofpi_path *base, bool later, const struct ofpi_meeting_end *end)
 {
     struct ofp_peer *peer = find_met_peer(ofpi_rdm_path_of(base));
 
     if (peer)
-        handle_meeting_event(peer, &(struct meeting_event){.event = later ? OFPI_MEET_LATER : OFPI_MEET_REJECT,
-                                                           .facts = compute_lateness(peer),
-                                                           .end = *end});
+        ofpi_meeting_answered(&meeting_ops, peer, later ? OFPI_MEETING_LATER : OFPI_MEETING_REJECTED, end);
 }
 
 void ofpi_rdm_confirmed(struct ofpi_path *base)
@@ -423,14 +361,13 @@ void ofpi_rdm_confirmed(struct ofpi_path *base)
 
     /* A packet may have confirmed the path already. A path that we requested is accepted, not confirmed. */
     if (peer && !path->opened && path->state == OFPI_RDM_BEGUN)
-        handle_simple_event(peer, OFPI_MEET_CONFIRM, 0, 0);
+        ofpi_meeting_confirmed(&meeting_ops, peer);
 }
 
-void ofpi_rdm_broken(struct ofpi_path *base, const struct ofpi_path_end *end)
+void ofpi_rdm_broken(struct ofpi_path *base, const struct ofpi_meeting_end *end)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
     struct ofp_peer *peer = base->peer;
-    struct meeting_event what = {.event = end->unsure ? OFPI_MEET_BROKEN : OFPI_MEET_CLOSED, .end = *end};
 
     if (!peer)
         return;
@@ -438,24 +375,20 @@ void ofpi_rdm_broken(struct ofpi_path *base, const struct ofpi_path_end *end)
         path->state = OFPI_RDM_OVER;
     /* If the endpoint is its own peer, the end of one path ends both. */
     path = ofpi_rdm_peer_of(peer)->path;
-    if (ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_CONNECTING)
-        what.event = OFPI_MEET_REJECT;
-    else if (!ofp_list_empty(&path->waiting))
-        what.facts = OFPI_MEET_UNREAD;
-    handle_meeting_event(peer, &what);
+    ofpi_meeting_ended(&meeting_ops, peer, !ofp_list_empty(&path->waiting), end);
 }
 
 void ofpi_rdm_path_drained(struct ofpi_rdm_path *path)
 {
     struct ofp_peer *peer = find_met_peer(path);
 
-    if (peer && ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING && ofp_list_empty(&path->waiting))
-        handle_meeting_event(peer, &(struct meeting_event){.event = OFPI_MEET_DRAINED, .end = path->end});
+    if (peer && ofpi_rdm_peer_of(peer)->meeting.state == OFPI_MEET_DRAINING && ofp_list_empty(&path->waiting))
+        ofpi_meeting_drained(&meeting_ops, peer, &path->end);
 }
 
 void ofpi_rdm_path_failed(struct ofpi_rdm_path *path)
 {
-    struct ofpi_path_end end = {.error = path->error, .text = path->why};
+    struct ofpi_meeting_end end = {.error = path->error, .text = path->why};
 
     ofpi_rdm_requests_discard(path);
     if (path->why && path->base.peer)

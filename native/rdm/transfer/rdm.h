@@ -10,7 +10,7 @@
 #ifndef OFPI_RDM_H
 #define OFPI_RDM_H
 
-#include "meet/meet.h"
+#include "meet/manager.h"
 #include "ofipy/services.h"
 #include "rdm/channel.h"
 #include "rdm/transfer/credit.h"
@@ -42,7 +42,7 @@ struct ofpi_rdm_endpoint {
  */
 struct ofpi_rdm_peer {
     struct ofp_peer *base;
-    uint8_t meet;                /* enum ofpi_meet_state */
+    struct ofpi_meeting meeting;
     struct ofpi_rdm_path *path;  /* the path to the peer; NULL if there is none */
     struct ofpi_rdm_path *other; /* the other end of the path, if the endpoint is its own peer */
     struct ofpi_backoff backoff;
@@ -83,7 +83,7 @@ struct ofpi_rdm_path {
     int error;                     /* positive errno of a failure; 0: none */
     const char *why;               /* string literal that describes `error`, or NULL */
     uint64_t incarnation;          /* incarnation of the peer at its other end */
-    struct ofpi_path_end end;      /* why the path is over; set while it is drained */
+    struct ofpi_meeting_end end;   /* why the path is over; set while it is drained */
 };
 
 /* Indices of a pending operation in provider_data. */

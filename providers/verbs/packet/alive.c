@@ -15,8 +15,8 @@ static void probe_idle_path(struct verbs_path *path)
     bool asks = !verbs_send_queue_is_empty(&path->queue) && path->queue.signalled == path->queue.head;
 
     if (fatal)
-        verbs_path_mark_failed(
-            path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true, .text = verbs_event_find_text(fatal)});
+        verbs_path_mark_failed(path, &(struct ofpi_meeting_end){
+                                         .error = ECONNRESET, .unsure = true, .text = verbs_event_find_text(fatal)});
     else if (!path->received && path->queue.head == path->checked_head && !asks)
         verbs_path_post_empty_write(path);
     path->received = false;

@@ -118,12 +118,12 @@ static void report_no_listener(struct verbs_path *path)
 {
     path->base->channel->user->refused(
         path->base, false,
-        &(struct ofpi_path_end){.error = ECONNREFUSED, .absent = true, .text = "nobody listens there"});
+        &(struct ofpi_meeting_end){.error = ECONNREFUSED, .absent = true, .text = "nobody listens there"});
 }
 
 static void report_rejection(struct verbs_path *path, bool later, int error, const char *why)
 {
-    path->base->channel->user->refused(path->base, later, &(struct ofpi_path_end){.error = error, .text = why});
+    path->base->channel->user->refused(path->base, later, &(struct ofpi_meeting_end){.error = error, .text = why});
 }
 
 static void fail_path(struct verbs_path *path, const char *what, int error)
@@ -134,7 +134,7 @@ static void fail_path(struct verbs_path *path, const char *what, int error)
     if (path->state == VERBS_PATH_REQUESTED)
         report_rejection(path, false, error, text);
     else
-        verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
+        verbs_path_mark_failed(path, &(struct ofpi_meeting_end){.error = error, .unsure = true});
 }
 
 static void report_key_difference(struct verbs_path *path, enum verbs_rejection rejection)
@@ -442,13 +442,13 @@ static void path_answer_rejected(struct verbs_path *path, const struct verbs_eve
     const char *why = verbs_key_find_text(event->data[0]);
 
     verbs_key_difference_log(path->rdm, path->id, why);
-    verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = EACCES, .text = why});
+    verbs_path_mark_failed(path, &(struct ofpi_meeting_end){.error = EACCES, .text = why});
 }
 
 /* The process, the endpoint or only this path has ended. A probe tells which. */
 static void path_disconnected(struct verbs_path *path)
 {
-    verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true});
+    verbs_path_mark_failed(path, &(struct ofpi_meeting_end){.error = ECONNRESET, .unsure = true});
 }
 
 static void path_answer_expired(struct ofp_timer *timer, uint64_t now)
@@ -478,7 +478,7 @@ void verbs_path_event_handle(struct verbs_listener *listener, const struct verbs
     else if (is_rejected_for_key(path, event))
         path_answer_rejected(path, event);
     else if (event->type == RDMA_CM_EVENT_DEVICE_REMOVAL)
-        verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = ENODEV, .text = "the device was removed"});
+        verbs_path_mark_failed(path, &(struct ofpi_meeting_end){.error = ENODEV, .text = "the device was removed"});
     else if (event->type == RDMA_CM_EVENT_DISCONNECTED && path->moves && path->state == VERBS_PATH_UP)
         start_answer_timer(path);
     else if (event->type != RDMA_CM_EVENT_TIMEWAIT_EXIT)

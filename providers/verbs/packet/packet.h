@@ -78,7 +78,7 @@ struct verbs_path {
     struct ibv_qp *qp;
     struct verbs_qp_context *qp_context; /* of the queue pair; freed with it */
     struct verbs_pair_holder *holder;    /* of the queue pair; NULL: the device loses no buffers */
-    struct ofpi_path_end end;            /* of a failed path */
+    struct ofpi_meeting_end end;         /* of a failed path */
     struct rdma_cm_id *probe;            /* asks whether the peer listens */
     struct ibv_qp *probe_pair;           /* its number names the probe; NULL, as `probe`: none */
     struct verbs_listener probe_listener;

@@ -147,7 +147,7 @@ void verbs_path_schedule(struct verbs_path *path)
         ofp_list_append(&path->rdm->scheduled, &path->scheduled);
 }
 
-void verbs_path_mark_failed(struct verbs_path *path, const struct ofpi_path_end *end)
+void verbs_path_mark_failed(struct verbs_path *path, const struct ofpi_meeting_end *end)
 {
     if (path->end.error)
         return;

@@ -19,7 +19,7 @@ void verbs_path_remove(struct verbs_path *path);
 void verbs_path_close(struct ofpi_path *path);
 
 /* Mark the path failed. The end is reported to its user after all completions before it were delivered. */
-void verbs_path_mark_failed(struct verbs_path *path, const struct ofpi_path_end *end);
+void verbs_path_mark_failed(struct verbs_path *path, const struct ofpi_meeting_end *end);
 /* Whether nothing that was sent is in flight; if something is, a completion is requested. */
 bool verbs_path_drain(struct verbs_path *path);
 /* Check again whether a closed path is drained. */

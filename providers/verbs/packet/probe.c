@@ -12,10 +12,10 @@
 
 static void end_probe(struct verbs_path *path, bool gone)
 {
-    struct ofpi_path_end end = {.error = gone ? OFP_EPEERLOST : ECONNRESET,
-                                .process_gone = gone,
-                                .text = gone ? "its endpoint was closed, or its process has ended"
-                                             : "the connection ended there"};
+    struct ofpi_meeting_end end = {.error = gone ? OFP_EPEERLOST : ECONNRESET,
+                                   .process_gone = gone,
+                                   .text = gone ? "its endpoint was closed, or its process has ended"
+                                                : "the connection ended there"};
 
     verbs_probe_stop(path);
     path->base->channel->user->broken(path->base, &end);

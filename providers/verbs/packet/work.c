@@ -45,7 +45,7 @@ void verbs_packets_flush(struct verbs_rdm *rdm)
     error = verbs_chain_post(&rdm->chain, path->qp);
     /* Packets that were not posted are returned at the end of the path. */
     if (error)
-        verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
+        verbs_path_mark_failed(path, &(struct ofpi_meeting_end){.error = error, .unsure = true});
 }
 
 /* Reserve a work request of the chain. NULL: the queue is full, since the user sent more than it may. */
@@ -217,10 +217,10 @@ static void fail_path_with_status(struct verbs_path *path, enum ibv_wc_status st
 
     if (fault == IBV_WC_WR_FLUSH_ERR)
         verbs_path_mark_failed(
-            path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true, .text = verbs_event_find_text(0)});
+            path, &(struct ofpi_meeting_end){.error = ECONNRESET, .unsure = true, .text = verbs_event_find_text(0)});
     else
-        verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = verbs_fault_find_error(fault),
-                                                             .text = verbs_fault_find_text(fault)});
+        verbs_path_mark_failed(path, &(struct ofpi_meeting_end){.error = verbs_fault_find_error(fault),
+                                                                .text = verbs_fault_find_text(fault)});
 }
 
 static void path_send_ended(struct verbs_path *path, const struct ibv_wc *wc)

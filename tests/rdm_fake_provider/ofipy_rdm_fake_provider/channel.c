@@ -206,28 +206,28 @@ static void packet_came(struct ofpi_channel *channel, struct ofpi_path *path, co
 
 static void refused(struct ofpi_path *path, const struct rdmfake_event *event)
 {
-    struct ofpi_path_end end = {.error = ECONNREFUSED, .text = "the peer refused"};
+    struct ofpi_meeting_end end = {.error = ECONNREFUSED, .text = "the peer refused"};
     char text[OFP_TEXT_MAX];
     int error = event->length
                     ? path->channel->user->first_hello_check(path, event->bytes, event->length, text, sizeof(text))
                     : 0;
 
     if (error)
-        end = (struct ofpi_path_end){.error = -error, .text = text};
+        end = (struct ofpi_meeting_end){.error = -error, .text = text};
     path->channel->user->refused(path, event->flag, &end);
 }
 
 static void ended(struct ofpi_path *path, const struct rdmfake_event *event)
 {
     /* Nobody there any more, or only this line has ended: the other side's port tells. */
-    path->channel->user->broken(path, &(struct ofpi_path_end){.error = event->error, .unsure = true});
+    path->channel->user->broken(path, &(struct ofpi_meeting_end){.error = event->error, .unsure = true});
 }
 
 static void probed(struct ofpi_path *path, const struct rdmfake_event *event)
 {
-    struct ofpi_path_end end = {.error = event->flag ? OFP_EPEERLOST : ECONNRESET,
-                                .process_gone = event->flag,
-                                .text = event->flag ? "its endpoint was closed" : "it has given the connection up"};
+    struct ofpi_meeting_end end = {.error = event->flag ? OFP_EPEERLOST : ECONNRESET,
+                                   .process_gone = event->flag,
+                                   .text = event->flag ? "its endpoint was closed" : "it has given the connection up"};
 
     path->channel->user->broken(path, &end);
 }
