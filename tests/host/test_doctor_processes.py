@@ -16,7 +16,14 @@ import pytest
 
 import ofipy
 from ofipy.doctor.finding import Finding, State
-from ofipy.doctor.processes import ProcessMoment, Threads, check_processes, read_bound, read_processes
+from ofipy.doctor.processes import (
+    ProcessMoment,
+    Threads,
+    check_processes,
+    is_waiting,
+    read_bound,
+    read_processes,
+)
 from ofipy.host.tree import Tree
 from ofipy.statistics import Endpoint, Peer, Process, Reader
 from tests.host.snapshots import endpoint, peer, process
@@ -57,15 +64,15 @@ def program(what: str = "", **environment: str) -> Iterator[tuple[int, str]]:
         child.communicate(timeout=LONG)
 
 
-def find_until(accept: Callable[[list[Finding]], bool], since_begin: bool = False) -> list[Finding]:
+def find_until(accept: Callable[[list[Finding]], bool], first: ProcessMoment | None = None) -> list[Finding]:
     """Look at all processes until the findings are as expected.
 
-    Each look is compared with the one before, or with the first one: what is counted then grows, however slow this
-    machine is.
+    Each look is compared with the one before, or with `first`: what is counted then grows, however slow this machine
+    is.
     """
     end = time.monotonic() + LONG
     with Reader() as reader:
-        before = read_processes(reader, Tree())
+        before = first or read_processes(reader, Tree())
         while True:
             time.sleep(0.3)
             now = read_processes(reader, Tree())
@@ -73,8 +80,19 @@ def find_until(accept: Callable[[list[Finding]], bool], since_begin: bool = Fals
             if accept(findings):
                 return findings
             assert time.monotonic() < end, [(each.rule.id, each.place, each.text) for each in findings]
-            if not since_begin:
-                before = now
+            before = first or now
+
+
+def look_while_waiting() -> ProcessMoment:
+    """A look at a moment when an operation of this process has not ended."""
+    end = time.monotonic() + LONG
+    with Reader() as reader:
+        while True:
+            now = read_processes(reader, Tree())
+            own = next(each for each in now.processes.values() if each.pid == os.getpid())
+            if any(is_waiting(each) for each in own.endpoints if each.number):
+                return now
+            assert time.monotonic() < end
 
 
 def of(pid: int, findings: list[Finding]) -> dict[str, Finding]:
@@ -174,7 +192,9 @@ while True: pass
             try:
                 wait_for_messages(4)
                 os.kill(slow[0], signal.SIGSTOP)
-                found = find_until(lambda found: "app.peer_lag" in of(os.getpid(), found), since_begin=True)
+                found = find_until(
+                    lambda found: "app.peer_lag" in of(os.getpid(), found), look_while_waiting()
+                )
                 assert slow[1].removeprefix("tcp://") in of(os.getpid(), found)["app.peer_lag"].text
             finally:
                 os.kill(slow[0], signal.SIGCONT)

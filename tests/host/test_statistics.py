@@ -120,6 +120,31 @@ def test_pages_say_what_endpoints_say(reader: Reader, provider: str) -> None:
     assert now - 60 < endpoint.opened <= endpoint.last_progress <= now
 
 
+@pytest.mark.parametrize("asleep", ["helper", "loop"])
+def test_what_arrived_last_is_written_before_the_sleep(reader: Reader, asleep: str) -> None:
+    """Nothing makes progress after the last message: what the page lacks then, it lacks for ever."""
+    look = "import asyncio; asyncio.run(asyncio.wait_for(ep.trecv(tag=5), 60))" if asleep == "loop" else ""
+    program = Program("tcp")
+    program.hear()
+    program.tell("print(json.dumps(str(ep.address)), flush=True)")
+    with ofipy.open(provider="tcp") as ep:
+        there = ep.insert(program.hear())
+        program.tell(look)
+        for count in range(1, 21):
+            # The second message arrives shortly after the levels were written for the first.
+            for _ in range(2):
+                ep.tsend(b"unexpected", there, tag=3).wait(timeout=60)
+            end = time.monotonic() + 60
+            while True:
+                (endpoint,) = process_of(reader.scan(), program.pid).endpoints
+                if endpoint.counters["unexpected_messages"] == 2 * count:
+                    break
+                assert time.monotonic() < end, endpoint.counters
+        if look:
+            ep.tsend(b"end", there, tag=5).wait(timeout=60)
+        program.end()
+
+
 def test_messages_by_protocol_and_size(reader: Reader) -> None:
     program = Program("shm", 'os.environ["OFIPY_SHM_ATTACH"] = "no"')
     program.hear()

@@ -22,6 +22,7 @@
 #include "object/domain.h"
 #include "object/endpoint.h"
 #include "ofipy/ofp.h"
+#include "progress/levels.h"
 #include "progress/progress.h"
 
 #define LOOK_MS 1
@@ -92,7 +93,10 @@ static enum ofpi_helper_state choose_helper_state(struct ofpi_domain *domain, ui
     ofpi_domain_progress(domain, true);
     /* The helper's own round does not count as activity of the application. */
     *seen_progress = ofp_load_relaxed(&domain->progress_count);
-    return !active && ofpi_domain_arm(domain) ? OFPI_HELPER_ARMED : OFPI_HELPER_WATCH;
+    if (active || !ofpi_domain_arm(domain))
+        return OFPI_HELPER_WATCH;
+    ofpi_domain_levels_write(domain);
+    return OFPI_HELPER_ARMED;
 }
 
 static void *run_helper(void *argument)

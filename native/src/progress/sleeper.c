@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "progress/levels.h"
 #include "progress/progress.h"
 #include "progress/wait.h"
 
@@ -164,6 +165,7 @@ static bool arm_if_not_ready(struct ofpi_domain *domain, struct ofpi_sleeper *sl
         return false;
     clear_event(sleeper);
     set_armed(domain, sleeper, true);
+    ofpi_domain_levels_write(domain);
     return true;
 }
 
