@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from .channel import Channel
+from .clock import get_tsc_khz
 from .tools import GuestError, program
 
 # Where /dev/kvm works, the guest is up in 2 s; where it only exists, it may also stand still for ever.
@@ -21,6 +22,15 @@ KVM_SECONDS = 15
 CONSOLE_LINES = 30
 # An emulated processor may run what the kernel is just patching for another one, and panic.
 BOOTS = 3
+
+
+def clock_parameters() -> str:
+    """What the kernel must know of the processor's clock.
+
+    On a busy machine it would stop to trust that clock, and each look at another costs 15 µs.
+    """
+    khz = get_tsc_khz()
+    return "tsc=reliable" if khz is None else f"tsc=reliable tsc_early_khz={khz}"
 
 
 class EndedError(GuestError):
@@ -44,8 +54,7 @@ class Hardware:
         command = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
         command += ["-accel", accelerator, "-cpu", "max", "-smp", str(self.cpus), "-m", str(self.memory)]
         command += ["-kernel", str(self.image), "-initrd", f"/dev/fd/{initramfs}"]
-        # On a busy machine the kernel would stop to trust the processor's clock, and each look at another costs 15 µs.
-        command += ["-append", "console=ttyS0 panic=-1 tsc=reliable"]
+        command += ["-append", f"console=ttyS0 panic=-1 {clock_parameters()}"]
         for tag, folder, readonly in exports:
             path = str(folder).replace(",", ",,")
             common = f"security_model=none,multidevs=remap,readonly={readonly}"

@@ -16,6 +16,7 @@ import pytest
 
 from . import machine
 from .channel import Channel
+from .clock import get_tsc_khz
 from .kernel import newest
 from .tools import GuestError, obstacle
 
@@ -139,6 +140,21 @@ def test_what_goes_in_and_comes_out(tmp_path: Path) -> None:
     assert status == 128 + 15
     assert (share / "file").read_text() == "kept\n"
     assert list(other.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_installed")
+def test_the_clock_is_that_of_this_machine() -> None:
+    """Told, not measured: beside busy processes the guest's kernel measures anything."""
+    khz = get_tsc_khz()
+    if khz is None:
+        pytest.skip("no memory is both written and executed here")
+    status, output, _ = guest(
+        "--", "sh", "-c", "dmesg | grep -o 'tsc: Detected [0-9.]* MHz'; cat /proc/cmdline"
+    )
+    detected, parameters = output.decode().splitlines()
+    assert status == 0
+    assert 1000 * float(detected.split()[2]) == pytest.approx(khz, rel=0.001)
+    assert "tsc_early_khz=" in parameters
 
 
 @pytest.mark.usefixtures("_installed")
