@@ -2,13 +2,14 @@
 """Time this tree beside a commit of its history: ``python -m tests.paired BASE``; or beside itself with other settings.
 
 ``python -m tests.paired --before OFIPY_STATS=no --now OFIPY_STATS=yes`` compares two environments of one build, and
-``python -m tests.paired --wheel FILE`` a wheel with what the compiler of this machine makes of this tree. Both
-sides are pinned to the same two cores. Rounds of ``fabtests compare`` alternate between them, and each round of the
-one is divided by its neighbour of the other, so what slows the machine down slows both. Both start several times,
-because the addresses that a process gets change its speed by several percent for its whole life. Printed are the
-median of the ratios of all rounds, and an interval that holds the true median of a start with 95 % confidence
-(order statistics of the starts' medians, which assume nothing about the distribution). The exit code is 1 when the
-whole interval lies beyond the bound: above it for times, below its inverse for rates.
+``python -m tests.paired --wheel FILE`` a wheel with what the compiler of this machine makes of this tree. A guest
+measures what was built outside (``--build``, and ``--built`` in the guest). Both sides are pinned to the same two
+cores. Rounds of ``fabtests compare`` alternate between them, and each round of the one is divided by its neighbour of
+the other, so what slows the machine down slows both. Both start several times, because the addresses that a process
+gets change its speed by several percent for its whole life. Printed are the median of the ratios of all rounds, and
+an interval that holds the true median of a start with 95 % confidence (order statistics of the starts' medians, which
+assume nothing about the distribution). The exit code is 1 when the whole interval lies beyond the bound: above it for
+times, below its inverse for rates.
 """
 
 import argparse
@@ -71,6 +72,28 @@ def build(name: str, source: Path) -> Path:
     python = make_environment(FOLDER / name / "environment")
     install(python, source, build=FOLDER / name / "build")
     return python
+
+
+def find_built(name: str) -> Path:
+    """The interpreter of an earlier build."""
+    python = FOLDER / name / "environment" / "bin" / "python"
+    if not python.exists():
+        sys.exit(f"{python} is not there: --build makes it")
+    return python
+
+
+def get_sides(options: argparse.Namespace) -> tuple[Path, Path]:
+    """The interpreters of both sides."""
+    commit = None if options.base is None else commit_of(options.base)
+    if options.built:
+        present = find_built("present" if options.wheel is None else "wheel")
+        return find_built(commit or "present"), present
+    base = present = build("present", TREE)
+    if options.wheel is not None:
+        present = install_wheel(options.wheel)
+    if commit is not None:
+        base = build(commit, check_out(commit))
+    return base, present
 
 
 def install_wheel(file: Path) -> Path:
@@ -179,6 +202,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
             default=[],
             help=f"variable of the side {side!r} alone; may be repeated",
         )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--build", action="store_true", help="build both sides and stop, for --built elsewhere"
+    )
+    where.add_argument("--built", action="store_true", help="use the builds of --build, as in a guest")
     add("--case", default="shm-latency,tcp-latency", help="of fabtests compare (default: %(default)s)")
     add("--mode", default="native,prepared,blocking", help="default: %(default)s")
     add("--bytes", type=int, default=8, help="default: %(default)s")
@@ -217,13 +245,9 @@ def report_row(
 
 def main() -> None:
     options = parse()
-    present = build("present", TREE)
-    base = present
-    if options.wheel is not None:
-        present = install_wheel(options.wheel)
-    if options.base is not None:
-        commit = commit_of(options.base)
-        base = build(commit, check_out(commit))
+    base, present = get_sides(options)
+    if options.build:
+        return
     orders = [
         {"case": case, "mode": mode, "bytes": options.bytes}
         for case in options.case.split(",")

@@ -32,6 +32,7 @@ def test_two_environments_of_one_build() -> None:
         ["--before", "A"],
         ["--now", "=1"],
         ["main", "--wheel", "x.whl"],
+        ["main", "--build", "--built"],
     ],
     ids=str,
 )
@@ -39,6 +40,17 @@ def test_what_compares_nothing_is_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         paired.parse(words)
     assert ended.value.code == 2
+
+
+def test_what_was_built_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paired, "FOLDER", tmp_path)
+    options = paired.parse(["--built", "--now", "A=1"])
+    with pytest.raises(SystemExit, match="--build makes it"):
+        paired.get_sides(options)
+    python = tmp_path / "present" / "environment" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert paired.get_sides(options) == (python, python)
 
 
 def test_each_side_has_its_own_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
