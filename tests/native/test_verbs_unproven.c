@@ -8,13 +8,14 @@
 enum { PAIR = 77 };
 
 static unsigned modified, established; /* calls that make the queue pair, or the connection, ready */
+static unsigned rights[8];             /* that a peer got with each state */
 static uint64_t sent;                  /* the work request at the device that reports its end; 0: none */
 
 static int count_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     (void)qp;
-    (void)attr;
-    (void)mask;
+    if (mask & IBV_QP_ACCESS_FLAGS)
+        rights[attr->qp_state] = attr->qp_access_flags;
     modified++;
     return 0;
 }
@@ -55,6 +56,7 @@ static int open_counting_side(void **state)
     verbs_calls.modify_qp = count_modify_qp;
     verbs_calls.establish = count_establish;
     modified = established = 0;
+    memset(rights, 0, sizeof(rights));
     return 0;
 }
 
@@ -98,16 +100,22 @@ static void answer_with_proof(const uint8_t *key, enum verbs_role role, uint32_t
     accept_said(bytes, encode_answer(&facts, key, role, pair, bytes));
 }
 
-/* What the tests below have in common is a connection but for the proof. */
+/* The tests below differ from this one by the proof alone. `state`: whether no peer of this process has proved the key before. */
 static void test_a_proof(void **state)
 {
     struct ofp_completion row;
 
-    (void)state;
+    forget_warnings();
     answer_with_proof(domain_key(OWN), VERBS_ACCEPTOR, PAIR);
     assert_int_equal(said.length, 0);
     assert_int_equal(established, 1);
     assert_true(modified > 1);
+    /* The peer gets rights to memory with RTR, and none before. */
+    assert_int_equal(rights[IBV_QPS_INIT], IBV_ACCESS_LOCAL_WRITE);
+    assert_true(rights[IBV_QPS_RTR] & IBV_ACCESS_REMOTE_READ && rights[IBV_QPS_RTR] & IBV_ACCESS_REMOTE_WRITE);
+    if (*(const bool *)*state)
+        expect_warning("peers prove the key when they connect, but RDMA packets are neither encrypted nor signed");
+    assert_false(ofp_log_waiting());
     ofp_domain_progress(side.domain);
     assert_int_equal(ofp_cq_read(side.cq, &row, 1), 1);
     assert_int_equal(row.context, CONTEXT);
@@ -203,8 +211,10 @@ static void test_a_proof_from_before(void **state)
 
 int main(void)
 {
+    static bool first = true, later = false;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_proof, open_counting_side, close_side),
+        cmocka_unit_test_prestate_setup_teardown(test_a_proof, open_counting_side, close_side, &first),
+        cmocka_unit_test_prestate_setup_teardown(test_a_proof, open_counting_side, close_side, &later),
         cmocka_unit_test_setup_teardown(test_an_answer_without_a_challenge, open_counting_side, close_side),
         cmocka_unit_test_setup_teardown(test_a_hello_alone, open_counting_side, close_side),
         cmocka_unit_test_setup_teardown(test_no_data, open_counting_side, close_side),
