@@ -23,8 +23,8 @@ FIRST = 24
 FOR_EVER = frozenset(("create_request_chunk", "store_set", "add_page"))
 
 NOT_COVERED = (
-    "Order of threads: the kernel chooses it.",
-    "Time is real: time-outs of seconds are not reached.",
+    "Order of threads of Python's programs: the kernel chooses it.",
+    "Time of Python's programs is real: time-outs of seconds are not reached.",
     "Two faults in one run.",
     "Memory of an object that a signal interrupts between its opening and its handle: its own block stays.",
     "The rendezvous of jobs, and launchers.",

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What programs share: program.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "ofipy/provider.h"
+#include "program.h"
+#include "provider/provider_registry.h"
+
+/* Each provider's entry, renamed by an option of the compiler. */
+const struct ofp_provider *fake_provider_entry(const struct ofp_core *core);
+const struct ofp_provider *shm_provider_entry(const struct ofp_core *core);
+const struct ofp_provider *tcp_provider_entry(const struct ofp_core *core);
+
+static struct ofp_provider *find_provider(void)
+{
+    static const struct {
+        const char *name;
+        const struct ofp_provider *(*entry)(const struct ofp_core *core);
+    } known[] = {{"fake", fake_provider_entry}, {"shm", shm_provider_entry}, {"tcp", tcp_provider_entry}};
+    struct ofp_provider *provider = NULL;
+    char text[OFP_TEXT_MAX] = "";
+
+    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(known[i].name, program_carrier) == 0 &&
+            ofpi_provider_register(known[i].entry, &provider, text, sizeof(text)) != 0)
+            schedule_fail("wrong: provider %s: %s", program_carrier, text);
+    return provider;
+}
+
+static void find_info(struct ofp_provider *provider, struct ofp_info *info)
+{
+    static struct ofp_info infos[8];
+    char text[OFP_TEXT_MAX] = "";
+    int count = ofp_provider_getinfo(provider, infos, 8, text, sizeof(text));
+
+    for (int i = 0; i < count; i++) {
+        if (!infos[i].offloads_matching && infos[i].ep_types == OFP_EP_RDM) {
+            *info = infos[i];
+            return;
+        }
+    }
+    schedule_fail("wrong: provider %s has no endpoint: %s", program_carrier, text);
+}
+
+void side_open(struct side *side, uint32_t progress)
+{
+    struct ofp_provider *provider = find_provider();
+    struct ofp_domain_attr domain_attr = {.progress = progress, .hooks = ""};
+    struct ofp_cq_attr cq_attr = {.size = 64};
+    struct ofp_av_attr av_attr = {.auto_insert = 1};
+    struct ofp_endpoint_attr attr = {0};
+    char text[OFP_TEXT_MAX] = "";
+    struct ofp_info info;
+
+    find_info(provider, &info);
+    CHECK(ofp_domain_open(provider, &info, &domain_attr, &side->domain, text, sizeof(text)) == 0);
+    CHECK(ofp_cq_open(side->domain, &cq_attr, &side->cq) == 0);
+    CHECK(ofp_av_open(side->domain, &av_attr, &side->av) == 0);
+    attr.tx_cq = attr.rx_cq = side->cq;
+    attr.av = side->av;
+    CHECK(ofp_endpoint_open(side->domain, &attr, &side->endpoint, text, sizeof(text)) == 0);
+}
+
+void side_close(struct side *side)
+{
+    CHECK(ofp_endpoint_close(side->endpoint, 1000 * MS) == 0);
+    CHECK(ofp_av_close(side->av) == 0);
+    CHECK(ofp_cq_close(side->cq) == 0);
+    CHECK(ofp_domain_close(side->domain) == 0);
+}
+
+static uint32_t insert_address(struct side *side, struct side *other)
+{
+    char address[OFP_ADDRESS_MAX];
+    size_t length = sizeof(address);
+    uint32_t index = 0;
+
+    CHECK(ofp_endpoint_address(other->endpoint, address, &length) == 0);
+    CHECK(ofp_av_insert(side->av, address, length, &index) == 0);
+    return index;
+}
+
+void sides_meet(struct side *a, struct side *b)
+{
+    a->peer = insert_address(a, b);
+    b->peer = insert_address(b, a);
+}
+
+void pair_open(struct side *a, struct side *b, uint32_t progress)
+{
+    side_open(a, progress);
+    side_open(b, progress);
+    sides_meet(a, b);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- threads */
+
+pthread_t thread_start(const char *name, void *(*function)(void *argument), void *argument)
+{
+    pthread_t thread;
+
+    schedule_name_next(name);
+    CHECK(pthread_create(&thread, NULL, function, argument) == 0);
+    return thread;
+}
+
+void thread_join(pthread_t thread) { CHECK(pthread_join(thread, NULL) == 0); }
+
+/* -------------------------------------------------------------------------------------------------------------- messages */
+
+void message_fill(uint8_t *bytes, uint64_t length, uint32_t number)
+{
+    for (uint64_t i = 0; i < length; i++)
+        bytes[i] = (uint8_t)(number * 31 + i * 7 + (i >> 8));
+}
+
+void message_check(const uint8_t *bytes, uint64_t length, uint32_t number)
+{
+    for (uint64_t i = 0; i < length; i++)
+        if (bytes[i] != (uint8_t)(number * 31 + i * 7 + (i >> 8)))
+            schedule_fail("wrong: byte %llu of message %u is another one's", (unsigned long long)i, number);
+}
+
+static ofp_request_t start(struct side *side, uint16_t op, const void *bytes, uint64_t length, uint64_t tag)
+{
+    struct ofp_operation operation = {
+        .op = op, .peer = side->peer, .tag = tag, .offset = (uint64_t)(uintptr_t)bytes, .length = length};
+    ofp_request_t request;
+
+    /* As Python does: a call waits for a second at most. */
+    while ((request = ofp_request_start(side->endpoint, &operation, 0, FOR_EVER)) == -EAGAIN || request == -EINTR)
+        ;
+    if (request < 0)
+        schedule_fail("wrong: an operation is refused: %s", ofp_strerror((int)-request));
+    return request;
+}
+
+ofp_request_t start_send(struct side *side, const void *bytes, uint64_t length, uint64_t tag)
+{
+    return start(side, OFP_TSEND, bytes, length, tag);
+}
+
+ofp_request_t start_receive(struct side *side, void *bytes, uint64_t length, uint64_t tag)
+{
+    return start(side, OFP_TRECV, bytes, length, tag);
+}
+
+struct ofp_completion take(ofp_request_t request)
+{
+    struct ofp_completion completion = {0};
+    int result;
+
+    while ((result = ofp_request_take(request, FOR_EVER, &completion)) == 0 || result == -EINTR)
+        ;
+    if (result < 0)
+        completion.error = result;
+    return completion;
+}
+
+void take_whole(ofp_request_t request, uint64_t length)
+{
+    struct ofp_completion completion;
+
+    /* A send that ended while it was started. */
+    if (!request)
+        return;
+    completion = take(request);
+
+    if (completion.error)
+        schedule_fail("wrong: an operation ends with %d: %s", completion.error,
+                      ofp_strerror(completion.error < 0 ? -completion.error : completion.error));
+    CHECK(!length || completion.length == length);
+}
+
+void side_warm(void)
+{
+    struct side side;
+
+    side_open(&side, OFP_PROGRESS_MANUAL);
+    side_close(&side);
+}
+
+static void *close_side(void *side)
+{
+    side_close(side);
+    return NULL;
+}
+
+void pair_close(struct side *a, struct side *b)
+{
+    pthread_t closer;
+    struct side *ways[2][2] = {{a, b}, {b, a}};
+    uint8_t sent[64], received[64];
+
+    for (int i = 0; i < 2; i++) {
+        ofp_request_t receive = start_receive(ways[i][1], received, sizeof(received), 999), send;
+
+        message_fill(sent, sizeof(sent), 999);
+        send = start_send(ways[i][0], sent, sizeof(sent), 999);
+        while (ofp_request_wait(receive, 0) == 0)
+            CHECK(!send || ofp_request_wait(send, 0) >= 0);
+        take_whole(receive, sizeof(received));
+        take_whole(send, 0);
+        message_check(received, sizeof(received), 999);
+    }
+    /* At once: what one side has sent last, the other one reads while it closes. */
+    closer = thread_start("closer", close_side, b);
+    side_close(a);
+    thread_join(closer);
+}
