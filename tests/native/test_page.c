@@ -3,6 +3,7 @@
 #include "core_fixture.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

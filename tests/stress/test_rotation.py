@@ -55,6 +55,8 @@ class Group:
             "OFIPY_AUTH_KEY_FILE": str(self.folder / own),
             "OFIPY_AUTH_KEY_FILE_ACCEPTED": ":".join(str(self.folder / name) for name in accepted),
             "OFIPY_ENCRYPTION": self.encryption,
+            # A machine that has no time for a process is no refusal of it.
+            "OFIPY_CONNECT_TIMEOUT": "60",
         }
         member = self.spares.pop(0)
         assert member.hear() == "started"

@@ -299,7 +299,8 @@ void tcp_connection_start_leaving(struct tcp_connection *connection)
     /* Write batched messages now. */
     if (connection->state == TCP_UP && !connection->blocked)
         tcp_queue_flush(connection);
-    if (connection->state != TCP_UP || connection->shut || !tcp_queue_is_self_contained(connection)) {
+    if (connection->state != TCP_UP || connection->shut || connection->failure ||
+        !tcp_queue_is_self_contained(connection)) {
         tcp_connection_discard(connection);
         return;
     }
@@ -325,7 +326,7 @@ void tcp_connection_start_leaving(struct tcp_connection *connection)
 
 bool tcp_connection_drain(struct tcp_connection *connection)
 {
-    if (connection->state == TCP_OVER)
+    if (connection->state == TCP_OVER || connection->failure)
         return true;
     if (!connection->blocked)
         tcp_queue_flush(connection);

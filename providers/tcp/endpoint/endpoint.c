@@ -59,7 +59,7 @@ int tcp_endpoint_get_other_address(struct ofp_endpoint *base, uint32_t number, v
 
 static int read_connection(struct tcp_connection *connection)
 {
-    if (TCP_UNLIKELY(connection->failure && connection->state == TCP_UP)) {
+    if (TCP_UNLIKELY(connection->failure)) {
         tcp_connection_end(connection, connection->failure, false, NULL);
         return 1;
     }

@@ -290,7 +290,7 @@ int tcp_connection_receive(struct tcp_connection *connection)
         discard_input(connection);
         return 1;
     }
-    while (events < TCP_READ_TURNS && tcp_connection_can_read(connection)) {
+    while (events < TCP_READ_TURNS && !connection->failure && tcp_connection_can_read(connection)) {
         struct iovec iov[OFP_SEGMENT_LIMIT + 1];
         uint32_t count;
         uint64_t direct = tcp_inbound_fill_iov(&connection->in, iov, OFP_SEGMENT_LIMIT, &count), asked;
@@ -305,7 +305,7 @@ int tcp_connection_receive(struct tcp_connection *connection)
             if (connection->state != TCP_UP)
                 return events;
             /* A short read emptied the socket. Read again only for the end of the stream. */
-            if ((uint64_t)result == asked || connection->hangup)
+            if ((uint64_t)result == asked || connection->hangup || connection->stream.ended)
                 continue;
         } else if (result != -EAGAIN) {
             connection->endpoint->ops->lost(connection, (int)-result);
@@ -313,7 +313,8 @@ int tcp_connection_receive(struct tcp_connection *connection)
         } else {
             connection->hangup = false;
         }
-        if (ofp_list_linked(&connection->ready))
+        /* What has just failed is still to end, in this call of progress. */
+        if (ofp_list_linked(&connection->ready) && !connection->failure)
             ofp_list_remove(&connection->ready);
         break;
     }

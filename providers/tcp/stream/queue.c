@@ -298,6 +298,9 @@ static bool flush_stream(struct tcp_connection *connection)
 
 void tcp_queue_flush(struct tcp_connection *connection)
 {
+    /* The queue may lack a part of a message, so nothing behind it may be written either. */
+    if (TCP_UNLIKELY(connection->failure))
+        return;
     if (!connection->shut)
         complete_batched(connection);
     if (TCP_UNLIKELY(connection->stream.unsent) && !flush_stream(connection))

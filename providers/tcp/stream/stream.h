@@ -33,6 +33,7 @@ struct tcp_stream {
     const struct tcp_stream_ops *ops;
     int fd;      /* -1: closed */
     bool unsent; /* written bytes are stored here, since the socket has not accepted them; `flush` writes them */
+    bool ended;  /* behind the bytes of the last read the stream has ended or failed, as the next read says */
 };
 
 extern const struct tcp_stream_ops tcp_plain_stream;

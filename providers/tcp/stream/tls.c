@@ -149,7 +149,7 @@ static size_t read_piece(struct tcp_tls *tls, char *bytes, size_t length)
         int error = tcp_library.SSL_get_error(tls->ssl, 0);
 
         if (error == TLS_ERROR_ZERO_RETURN)
-            tls->input_ended = true;
+            tls->input_ended = tls->stream->ended = true;
         else if (error != TLS_ERROR_WANT_READ && error != TLS_ERROR_WANT_WRITE)
             fail_with_reason(tls);
     }
@@ -255,7 +255,8 @@ static ssize_t write_tls_stream(struct tcp_stream *stream, const struct iovec *i
             tcp_tls_flush_output(tls);
     }
     tcp_tls_flush_output(tls);
-    return done ? (ssize_t)done : tls->error;
+    /* Nothing of a record that is lost here may count as written: no later call might tell of it. */
+    return tls->error ? tls->error : (ssize_t)done;
 }
 
 static size_t count_outstanding_bytes(const struct tcp_stream *stream)

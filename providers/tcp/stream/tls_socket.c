@@ -19,6 +19,7 @@ int tcp_tls_mark_failed(struct tcp_tls *tls, int error, const char *why)
 {
     if (!tls->error) {
         tls->error = error;
+        tls->stream->ended = true;
         snprintf(tls->failure, sizeof(tls->failure), "%s", why);
     }
     return tls->error;
@@ -49,6 +50,10 @@ static void store_unsent_bytes(struct tcp_tls *tls, const char *bytes, size_t le
     size_t stored = tls->unsent_end - tls->unsent_begin;
     char *unsent = stored + length <= UNSENT_MAX ? malloc(stored + length) : NULL;
 
+    if (!unsent && stored + length <= UNSENT_MAX) {
+        tcp_tls_mark_failed(tls, -ENOMEM, "no memory for encrypted bytes that the socket does not accept yet");
+        return;
+    }
     if (!unsent) {
         tcp_tls_mark_failed(tls, -ENOBUFS, "the peer reads none of what it demands");
         return;

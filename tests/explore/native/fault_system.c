@@ -47,16 +47,31 @@ static struct step_answer reach_call(const char *function, const void *caller)
         return real arguments;                                                                                         \
     }
 
+/*
+ * The kernel reports space for output after every EAGAIN, even if the socket holds nothing. To set the size of the buffer
+ * reports it, too.
+ */
+static ssize_t fail_to_move(int fd, int error)
+{
+    int size;
+    socklen_t length = sizeof(size);
+
+    if (error == EAGAIN && syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_SNDBUF, &size, &length) == 0) {
+        size /= 2; /* the kernel doubles it */
+        syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDBUF, &size, length);
+    }
+    errno = error;
+    return -1;
+}
+
 /* A function that moves `length` bytes, or fewer. */
 #define STEP_BYTES(name, parameters, length, arguments)                                                                \
     STEP_EXPORT ssize_t name parameters                                                                                \
     {                                                                                                                  \
         struct step_answer answer = reach_call(#name, STEP_CALLER);                                                    \
         FIND_REAL(name);                                                                                               \
-        if (answer.action == STEP_FAIL) {                                                                              \
-            errno = (int)answer.value;                                                                                 \
-            return -1;                                                                                                 \
-        }                                                                                                              \
+        if (answer.action == STEP_FAIL)                                                                                \
+            return fail_to_move(fd, (int)answer.value);                                                                \
         if (answer.action == STEP_SHORT && (length) > 1)                                                               \
             (length) = ((length) + 1) / 2;                                                                             \
         return real arguments;                                                                                         \
@@ -105,10 +120,8 @@ static int shorten_segments(const struct iovec *segments, int count, struct iove
         struct step_answer answer = reach_call(#name, STEP_CALLER);                                                    \
         struct iovec first;                                                                                            \
         FIND_REAL(name);                                                                                               \
-        if (answer.action == STEP_FAIL) {                                                                              \
-            errno = (int)answer.value;                                                                                 \
-            return -1;                                                                                                 \
-        }                                                                                                              \
+        if (answer.action == STEP_FAIL)                                                                                \
+            return fail_to_move(fd, (int)answer.value);                                                                \
         if (answer.action == STEP_SHORT)                                                                               \
             return real(fd, &first, shorten_segments(segments, count, &first));                                        \
         return real(fd, segments, count);                                                                              \
@@ -124,10 +137,8 @@ STEP_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     struct iovec first;
     FIND_REAL(sendmsg);
 
-    if (answer.action == STEP_FAIL) {
-        errno = (int)answer.value;
-        return -1;
-    }
+    if (answer.action == STEP_FAIL)
+        return fail_to_move(fd, (int)answer.value);
     if (answer.action == STEP_SHORT && message->msg_iovlen) {
         shorter.msg_iovlen = (size_t)shorten_segments(message->msg_iov, 1, &first);
         shorter.msg_iov = &first;
