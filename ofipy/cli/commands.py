@@ -5,7 +5,7 @@ import rich_click as click
 
 from ofipy.cli.filters import parse_filters
 from ofipy.cli.key_commands import key
-from ofipy.cli.monitor import ROOT, exporter, top
+from ofipy.cli.monitor import HOST, ROOT, exporter, top
 from ofipy.cli.ping_command import ping
 from ofipy.cli.support import Seconds
 from ofipy.cli.trace_commands import trace
@@ -283,13 +283,45 @@ def doctor(
 
 @ofipy_command.command()
 @click.argument("place", metavar="[DEVICE[/PORT]]", required=False)
+@click.option(
+    "--watch",
+    type=Seconds(),
+    metavar="SECONDS",
+    help="Then print each change that is seen when it looks again after this time, until Ctrl-C.",
+)
+@click.option(
+    "-n", "--number", type=click.IntRange(min=1), metavar="NUMBER", help="With --watch: look so many times."
+)
 @ROOT
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def devinfo(place: str | None, root: str | None, as_json: bool) -> None:
+@HOST
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --watch one a line.")
+def devinfo(
+    place: str | None,
+    watch: float | None,
+    number: int | None,
+    root: str | None,
+    host: str | None,
+    as_json: bool,
+) -> None:
     """Show RDMA devices and their ports, up or down: a line each, or everything about DEVICE."""
     from ofipy.cli.devinfo import show_devices
 
-    show_devices(root=root, place=place, as_json=as_json)
+    check_look(root, host, watch, number)
+    show_devices(root=root, host=host, place=place, watch=watch, number=number, as_json=as_json)
+
+
+def check_look(root: str | None, host: str | None, watch: float | None, number: int | None) -> None:
+    """Refuse options that contradict each other.
+
+    Raises
+    ------
+    click.UsageError
+        When they do.
+    """
+    if number is not None and watch is None:
+        raise click.UsageError("--number is for --watch: give both")
+    if root is not None and host is not None:
+        raise click.UsageError("--root and --host name different machines: give one of them")
 
 
 @ofipy_command.command()
@@ -306,6 +338,7 @@ def devinfo(place: str | None, root: str | None, as_json: bool) -> None:
     "-n", "--number", type=click.IntRange(min=1), metavar="NUMBER", help="With --watch: print so many times."
 )
 @ROOT
+@HOST
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --watch one a line.")
 def counters(
     place: str | None,
@@ -314,15 +347,23 @@ def counters(
     watch: float | None,
     number: int | None,
     root: str | None,
+    host: str | None,
     as_json: bool,
 ) -> None:
     """Show the counters of RDMA devices, network interfaces and TCP. None is ever reset."""
     from ofipy.cli.counters import Selection, show_counters
 
-    if number is not None and watch is None:
-        raise click.UsageError("--number is for --watch: give both")
+    check_look(root, host, watch, number)
     selection = Selection(errors=errors, nonzero=nonzero)
-    show_counters(root=root, place=place, selection=selection, watch=watch, number=number, as_json=as_json)
+    show_counters(
+        root=root,
+        host=host,
+        place=place,
+        selection=selection,
+        watch=watch,
+        number=number,
+        as_json=as_json,
+    )
 
 
 @ofipy_command.command()

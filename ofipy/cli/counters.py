@@ -4,7 +4,7 @@
 import itertools
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from ofipy.cli.host import choose_device, open_tree
+from ofipy.cli.host import choose_device
+from ofipy.cli.look import looking
 from ofipy.cli.support import data_console, print_json, status_console
 from ofipy.cli.tables import print_table
 from ofipy.host.counter import Counter, read_device_counters, read_port_counters
@@ -59,6 +60,7 @@ class Selection:
 def show_counters(
     *,
     root: str | None,
+    host: str | None,
     place: str | None,
     selection: Selection,
     watch: float | None,
@@ -71,6 +73,8 @@ def show_counters(
     ----------
     root : str, optional
         A recorded tree; None: this host.
+    host : str, optional
+        Another host, on which a server of ``ofipy doctor`` runs.
     place : str, optional
         Only those of a device, a port as DEVICE/PORT, or an interface.
     selection : Selection
@@ -87,14 +91,27 @@ def show_counters(
     CommandError
         When there is no such device, port or interface.
     """
-    tree = open_tree(root)
     rounds = itertools.count() if watch is not None and number is None else range(number or 1)
+    with looking(root, host) as look:
+        show_rounds(look, place, selection, watch, rounds, as_json=as_json)
+
+
+def show_rounds(
+    look: Callable[[], Tree],
+    place: str | None,
+    selection: Selection,
+    watch: float | None,
+    rounds: Iterable[int],
+    *,
+    as_json: bool,
+) -> None:
+    """Print counters in each round: totals in the first one, then what has changed."""
     before: dict[str, Counter] | None = None
     then = time.monotonic()
     for turn in rounds:
         if turn and watch is not None:
             time.sleep(watch)
-        groups = collect(tree, place)
+        groups = collect(look(), place)
         now = time.monotonic()
         if as_json:
             document = describe(groups, selection, before, now - then)

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``ofipy devinfo``: RDMA devices and ports, those that are down too, with the place that they have in the host."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+import click
 from rich.table import Table
 from rich.text import Text
 
-from ofipy.cli.host import NO_DEVICE, choose_device, open_tree
+from ofipy.cli.devinfo_watch import watch_devices
+from ofipy.cli.host import NO_DEVICE, choose_device
+from ofipy.cli.look import looking
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
 from ofipy.cli.tables import print_table
 from ofipy.host.bus import Bus, PcieLink
@@ -39,15 +43,29 @@ HEADINGS = (
 STYLES = {"ACTIVE": "green", "DOWN": "red"}
 
 
-def show_devices(*, root: str | None, place: str | None, as_json: bool) -> None:
+def show_devices(
+    *,
+    root: str | None,
+    host: str | None,
+    place: str | None,
+    watch: float | None,
+    number: int | None,
+    as_json: bool,
+) -> None:
     """Print a line for each port, or everything about one device.
 
     Parameters
     ----------
     root : str, optional
         A recorded tree; None: this host.
+    host : str, optional
+        Another host, on which a server of ``ofipy doctor`` runs.
     place : str, optional
         DEVICE or DEVICE/PORT: everything about it.
+    watch : float, optional
+        Then print what has changed, each time after so many seconds.
+    number : int, optional
+        End after so many looks; None: never, if `watch` is given.
     as_json : bool
         One document in place of a table. It always has everything.
 
@@ -56,18 +74,49 @@ def show_devices(*, root: str | None, place: str | None, as_json: bool) -> None:
     CommandError
         When there is no device, or not the one that was asked for.
     """
-    tree = open_tree(root)
-    devices = read_devices(tree) if place is None else [choose(tree, place)]
+    with looking(root, host) as look:
+        show_once(look(), place, as_json=as_json, is_watched=watch is not None)
+        if watch is not None:
+            watch_devices(
+                look,
+                lambda tree: [describe_device(tree, each) for each in choose_devices(tree, place)],
+                seconds=watch,
+                number=number,
+                as_json=as_json,
+            )
+
+
+def show_once(tree: Tree, place: str | None, *, as_json: bool, is_watched: bool) -> None:
+    """Print what is there now. Whoever watches documents gets one a line.
+
+    Raises
+    ------
+    CommandError
+        When there is no device, or not the one that was asked for; with `is_watched` one may come.
+    """
+    devices = [choose(tree, place)] if place is not None else read_devices(tree)
     described = [describe_device(tree, each) for each in devices]
-    if as_json:
+    if as_json and is_watched:
+        click.echo(json.dumps({"schema": SCHEMA, "devices": described}))
+    elif as_json:
         print_json({"schema": SCHEMA, "devices": described})
     elif place is None and devices:
         show_table(devices, described)
     else:
         for device, document in zip(devices, described, strict=True):
             show_details(device, document)
-    if not devices:
+    if not devices and not is_watched:
         raise CommandError(NO_DEVICE, code=ExitCode.NO_PROVIDER)
+
+
+def choose_devices(tree: Tree, place: str | None) -> list[Device]:
+    """The devices that are there of those that were asked for."""
+    if place is None:
+        return read_devices(tree)
+    try:
+        return [choose(tree, place)]
+    except CommandError:
+        return []
 
 
 def choose(tree: Tree, place: str) -> Device:

@@ -13,6 +13,7 @@ from ofipy.doctor.document import describe
 from ofipy.doctor.examine import examine_alone, examine_process
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.look import look
+from ofipy.doctor.machine import read_all
 from ofipy.doctor.page import write_page
 from ofipy.doctor.processes import check_processes, read_processes
 from ofipy.doctor.record import RecordingTree
@@ -61,7 +62,7 @@ def show_checks(*, root: str | None, as_json: bool, is_strict: bool, html: str |
 
 
 def record_host(file: str) -> None:
-    """Write what the rules read of this host into a new archive.
+    """Write what the rules, and the commands that look at a host, read of this one into a new archive.
 
     Raises
     ------
@@ -72,6 +73,7 @@ def record_host(file: str) -> None:
     host = look(tree)
     findings = examine_alone(host)
     read_machine(tree)
+    read_all(tree)
     try:
         tree.write(file, host.seconds)
     except OSError as error:

@@ -23,7 +23,7 @@ from ofipy.ping.port import knock
 from ofipy.ping.server import open_server
 from ofipy.ping.wire import WireError
 
-__all__ = ["examine_peer", "serve_doctor", "server_place"]
+__all__ = ["examine_peer", "meet", "serve_doctor", "server_place"]
 
 _CONNECT = 5.0
 

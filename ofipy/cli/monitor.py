@@ -5,13 +5,18 @@ import rich_click as click
 
 from ofipy.cli.support import Seconds
 
-__all__ = ["ROOT", "exporter", "top"]
+__all__ = ["HOST", "ROOT", "exporter", "top"]
 
 ROOT = click.option(
     "--root",
     metavar="DIR|TAR",
     type=click.Path(),
     help="Read the recorded machine in this folder or tar archive, not this host.",
+)
+HOST = click.option(
+    "--host",
+    metavar="HOST[:PORT]",
+    help="Look at another host, on which `ofipy doctor --serve` runs.",
 )
 
 

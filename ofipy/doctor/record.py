@@ -71,11 +71,11 @@ class Recorder:
 
 
 class RecordingTree(Tree):
-    """The host that runs, with everything that is read from it remembered."""
+    """The host that runs, or one in a folder, with everything that is read from it remembered."""
 
-    def __init__(self) -> None:
-        self._recorder = Recorder(Folder("/"))
-        super().__init__("/", files=self._recorder)
+    def __init__(self, root: str = "/") -> None:
+        self._recorder = Recorder(Folder(root))
+        super().__init__(root, files=self._recorder)
 
     def keep(self, file: str, text: str | None, code: int | None) -> None:
         """Remember what a command printed."""
@@ -98,6 +98,21 @@ class RecordingTree(Tree):
         seconds : float
             Between both moments.
         """
+        compression = {".gz": "gz", ".tgz": "gz", ".xz": "xz", ".bz2": "bz2"}.get(
+            os.path.splitext(file)[1], ""
+        )
+        with tarfile.open(file, f"x:{compression}") as archive:  # type: ignore[call-overload]
+            self._fill(archive, seconds)
+
+    def pack(self) -> bytes:
+        """The archive of one moment, compressed, in memory."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            self._fill(archive, 0.0)
+        return packed.getvalue()
+
+    def _fill(self, archive: tarfile.TarFile, seconds: float) -> None:
+        """Add everything that was read, and when."""
         meta = {
             "schema": 1,
             "ofipy": ofipy.__version__,
@@ -108,16 +123,12 @@ class RecordingTree(Tree):
         }
         recorder = self._recorder
         contents = recorder.contents | {(META,): json.dumps(meta).encode() + b"\n"}
-        compression = {".gz": "gz", ".tgz": "gz", ".xz": "xz", ".bz2": "bz2"}.get(
-            os.path.splitext(file)[1], ""
-        )
-        with tarfile.open(file, f"x:{compression}") as archive:  # type: ignore[call-overload]
-            for path in sorted(recorder.folders - contents.keys() - recorder.links.keys() - {(), (BEFORE,)}):
-                add(archive, path, tarfile.DIRTYPE)
-            for path, target in sorted(recorder.links.items()):
-                add(archive, path, tarfile.SYMTYPE, target=target)
-            for path, data in sorted(contents.items()):
-                add(archive, path, tarfile.REGTYPE, data=data)
+        for path in sorted(recorder.folders - contents.keys() - recorder.links.keys() - {(), (BEFORE,)}):
+            add(archive, path, tarfile.DIRTYPE)
+        for path, target in sorted(recorder.links.items()):
+            add(archive, path, tarfile.SYMTYPE, target=target)
+        for path, data in sorted(contents.items()):
+            add(archive, path, tarfile.REGTYPE, data=data)
 
 
 def add(archive: tarfile.TarFile, path: _Path, kind: bytes, *, data: bytes = b"", target: str = "") -> None:

@@ -6,6 +6,7 @@ root, so a recorded tree never reads the files of this host.
 """
 
 import errno
+import io
 import os
 import re
 import stat
@@ -15,7 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
-__all__ = ["Files", "Folder", "Tree"]
+__all__ = ["Files", "Folder", "Tree", "open_files"]
 
 _LINKS = 40  # followed in one path, as the kernel has it (path_resolution(7))
 _LONGEST = 1 << 20  # bytes of one file; the kernel's are far shorter
@@ -123,18 +124,18 @@ class Below:
 
 
 class Archive:
-    """Files of a tar archive. It is read once into memory and never unpacked."""
+    """Files of a tar archive, in a file or in memory. It is read once into memory and never unpacked."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, packed: bytes | None = None, most: int = _LARGEST) -> None:
         self._contents: dict[tuple[str, ...], bytes] = {}
         self._links: dict[tuple[str, ...], str] = {}
         self._folders: dict[tuple[str, ...], set[str]] = {(): set()}
-        with tarfile.open(file) as archive:
-            left = _LARGEST
+        with tarfile.open(file, fileobj=io.BytesIO(packed) if packed is not None else None) as archive:
+            left = most
             for member in archive:
                 left -= self._add(archive, member)
                 if left < 0:
-                    raise OSError(errno.EFBIG, f"more than {_LARGEST >> 20} MiB in the archive", file)
+                    raise OSError(errno.EFBIG, f"more than {most >> 20} MiB in the archive", file)
 
     def _add(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> int:
         """Add one member to the index. Returns how many bytes of memory it takes."""
@@ -174,18 +175,27 @@ class Archive:
         return path in self._contents or path in self._folders or path in self._links
 
 
-def open_files(root: str) -> Files:
+def open_files(root: str, packed: bytes | None = None, most: int = _LARGEST) -> Files:
     """A folder, or a tar archive that may be compressed.
+
+    Parameters
+    ----------
+    root : str
+        The folder or file, or the name of an archive in memory.
+    packed : bytes, optional
+        An archive in memory.
+    most : int, optional
+        Bytes of an archive's files together.
 
     Raises
     ------
     OSError
         When it is neither, cannot be read, or is damaged.
     """
-    if os.path.isdir(root):
+    if packed is None and os.path.isdir(root):
         return Folder(root)
     try:
-        return Archive(root)
+        return Archive(root, packed, most)
     except _DAMAGED as error:
         raise OSError(
             errno.EINVAL, f"no folder, and no tar archive that can be read ({error})", root

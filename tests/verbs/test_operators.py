@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,29 @@ def test_a_device_of_software() -> None:
     assert {gid["interface"] for gid in port["gids"]} == {each["name"] for each in device["interfaces"]}
     found = document("info", "-p", "verbs", "--filter", "link_layer=Ethernet")
     assert {info["domain"] for each in found["providers"] for info in each["infos"]} == {"rxe0"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_port_that_goes_down_is_seen() -> None:
+    words = [sys.executable, "-P", "-m", "ofipy", "devinfo", "rxe0", "--watch", "0.1", "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watcher:
+        assert watcher.stdout is not None
+        try:
+            (device,) = json.loads(watcher.stdout.readline())["devices"]
+            assert device["ports"][0]["state"] == "ACTIVE"
+            for way, state in (("down", "DOWN"), ("up", "ACTIVE")):
+                subprocess.run(["ip", "link", "set", "roce0", way], check=True, timeout=60)
+                while True:
+                    change = json.loads(watcher.stdout.readline())
+                    if (change["place"], change["name"], change["to"]) == ("rxe0/1", "state", state):
+                        break
+        finally:
+            watcher.terminate()
+    # The kernel takes a moment for the address.
+    deadline = time.monotonic() + 60
+    while not ofipy.getinfo(provider="verbs"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("ep_type", ["rdm", "dgram"])

@@ -14,6 +14,7 @@ from ofipy._discovery.av import Peer
 from ofipy.doctor.document import describe_finding
 from ofipy.doctor.examine import examine_host
 from ofipy.doctor.host import Moment, read_host, read_moment
+from ofipy.doctor.machine import pack_machine
 from ofipy.doctor.peer.interface import find_path
 from ofipy.doctor.peer.sockets import (
     PATIENCE,
@@ -27,10 +28,10 @@ from ofipy.doctor.peer.sockets import (
     send_probes,
 )
 from ofipy.doctor.peer.streams import receive_messages, send_messages
-from ofipy.doctor.peer.wire import ASK, SERVICE, pack, parse, read_number, read_numbers, read_text
+from ofipy.doctor.peer.wire import ARCHIVE, ASK, SERVICE, pack, parse, read_number, read_numbers, read_text
 from ofipy.host.tree import Tree
 from ofipy.ping.server import Server
-from ofipy.ping.wire import WireError
+from ofipy.ping.wire import LARGEST, WireError
 
 __all__ = ["LONGEST", "DoctorServer"]
 
@@ -84,6 +85,7 @@ class DoctorServer(Server):
         self._session: Session | None = None
         self._does: dict[str, Callable[[Peer, dict[str, Any]], None]] = {
             "begin": self._begin,
+            "machine": self._tell_machine,
             "clock": self._tell_clock,
             "probe": self._open_probe,
             "probed": self._tell_probes,
@@ -127,7 +129,7 @@ class DoctorServer(Server):
     def _is_busy(self, peer: Peer, question: str) -> bool:
         """Whether somebody else has the server, or this peer has not begun."""
         session = self._session
-        if question == "begin":
+        if question in ("begin", "machine"):
             return (
                 session is not None and session.peer != int(peer) and time.monotonic() - session.heard < _IDLE
             )
@@ -157,6 +159,13 @@ class DoctorServer(Server):
                 "token": self._session.token.hex(),
             },
         )
+
+    def _tell_machine(self, peer: Peer, said: dict[str, Any]) -> None:
+        packed = ARCHIVE + pack_machine(self._tree.root)
+        if len(packed) > LARGEST:
+            self._reply(peer, {"error": f"the counters of this host are {len(packed)} bytes, too many"})
+        else:
+            self._send(peer, packed)
 
     def _tell_clock(self, peer: Peer, said: dict[str, Any]) -> None:
         self._reply(peer, {"time": time.time()})

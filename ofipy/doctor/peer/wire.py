@@ -14,6 +14,7 @@ from ofipy.doctor.rules import RULES
 from ofipy.ping.wire import WireError
 
 __all__ = [
+    "ARCHIVE",
     "ASK",
     "SERVICE",
     "TAG_STREAM",
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 ASK = b"D"
+ARCHIVE = b"A"
+"""Before the answer to `machine`, which is a compressed tar archive and no object."""
 SERVICE = "doctor"
 """What a hello says of a server that answers questions."""
 TAG_STREAM = 3
