@@ -95,6 +95,89 @@ static void test_a_challenge_in_answer_to_a_proof(void **state)
     check_first_request();
 }
 
+/* -------------------------------------------------------------------------------------------------------- resolution */
+
+static struct rdma_cm_id *resolving; /* the id whose address is asked for */
+
+static int resolve_and_wait(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int timeout)
+{
+    (void)from;
+    (void)to;
+    (void)timeout;
+    resolving = id;
+    return 0;
+}
+
+/* The next attempt to resolve the address ends with this status. */
+static void fail_resolution(int status)
+{
+    uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
+    struct rdma_cm_event event = {.event = RDMA_CM_EVENT_ADDR_ERROR, .status = status};
+
+    while (!resolving) {
+        ofp_domain_progress(side.domain);
+        assert_true(ofpi_clock_read() < deadline);
+    }
+    event.id = resolving;
+    resolving = NULL;
+    tell(event, NULL, 0);
+}
+
+static void test_an_address_at_which_nothing_answers(void **state)
+{
+    (void)state;
+    verbs_calls.resolve_addr = resolve_and_wait;
+    post_send();
+    for (int attempt = 0; attempt < 3; attempt++) {
+        fail_resolution(-ETIMEDOUT);
+        check_nothing_ended();
+    }
+    /* The host is there after all. */
+    verbs_calls.resolve_addr = resolve_addr;
+    resolving = NULL;
+    check_first_request();
+}
+
+static int open_hasty_side(void **state)
+{
+    setenv("OFIPY_CONNECT_TIMEOUT", "1", 1);
+    open_side(state);
+    unsetenv("OFIPY_CONNECT_TIMEOUT");
+    return 0;
+}
+
+static void test_an_address_at_which_nothing_ever_answers(void **state)
+{
+    uint64_t began = ofpi_clock_read();
+    struct ofp_completion row;
+
+    (void)state;
+    verbs_calls.resolve_addr = resolve_and_wait;
+    post_send();
+    while (ofp_cq_read(side.cq, &row, 1) == 0) {
+        assert_true(ofpi_clock_read() < began + 30 * SECOND);
+        if (resolving)
+            fail_resolution(-ETIMEDOUT);
+        ofp_domain_progress(side.domain);
+    }
+    assert_true(ofpi_clock_read() >= began + SECOND);
+    assert_int_equal(row.error, ETIMEDOUT);
+}
+
+static void test_an_address_without_a_way(void **state)
+{
+    char text[OFP_TEXT_MAX];
+
+    (void)state;
+    verbs_calls.resolve_addr = resolve_and_wait;
+    post_send();
+    fail_resolution(-ENETUNREACH);
+    read_end(ENETUNREACH, text);
+    assert_string_equal(text, "no way to the address: Network is unreachable");
+}
+
+/* ------------------------------------------------------------------------------------------------------- final answers */
+
 static void test_another_reason_of_the_manager(void **state)
 {
     char text[OFP_TEXT_MAX];
@@ -115,6 +198,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_peer_without_a_word, open_side, close_side),
         cmocka_unit_test_setup_teardown(test_a_displaced_challenge, open_side, close_side),
         cmocka_unit_test_setup_teardown(test_a_challenge_in_answer_to_a_proof, open_side, close_side),
+        cmocka_unit_test_setup_teardown(test_an_address_at_which_nothing_answers, open_side, close_side),
+        cmocka_unit_test_setup_teardown(test_an_address_at_which_nothing_ever_answers, open_hasty_side, close_side),
+        cmocka_unit_test_setup_teardown(test_an_address_without_a_way, open_side, close_side),
         cmocka_unit_test_setup_teardown(test_another_reason_of_the_manager, open_side, close_side),
     };
 

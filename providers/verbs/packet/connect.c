@@ -137,6 +137,18 @@ static void fail_path(struct verbs_path *path, const char *what, int error)
         verbs_path_mark_failed(path, &(struct ofpi_meeting_end){.error = error, .unsure = true});
 }
 
+/*
+ * Nothing has answered within VERBS_RESOLVE_MS. That may be a busy host or a lost packet, so the endpoint tries again
+ * until its own deadline. Other errors are final.
+ */
+static void path_unresolved(struct verbs_path *path, int status)
+{
+    if (status == -ETIMEDOUT)
+        report_rejection(path, true, ETIMEDOUT, "nothing answers at its address");
+    else
+        fail_path(path, "no way to the address", status < 0 ? -status : EHOSTUNREACH);
+}
+
 static void report_key_difference(struct verbs_path *path, enum verbs_rejection rejection)
 {
     report_rejection(path, false, EACCES, verbs_key_find_text(rejection));
@@ -404,7 +416,7 @@ static void handle_connecting_event(struct verbs_path *path, const struct verbs_
         break;
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
-        fail_path(path, "no way to the address", event->status < 0 ? -event->status : EHOSTUNREACH);
+        path_unresolved(path, event->status);
         break;
     case RDMA_CM_EVENT_UNREACHABLE:
         fail_path(path, "the other side does not answer", event->status < 0 ? -event->status : ETIMEDOUT);
