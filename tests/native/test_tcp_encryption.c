@@ -11,6 +11,7 @@
 #include <ifaddrs.h>
 
 #include "address/interface.h"
+#include "connection/connection.h"
 #include "ofipy/connect.h"
 #include "stream/library.h"
 #include "stream/tls.h"
@@ -157,6 +158,78 @@ static void test_settings_that_refuse_each_other(void **state)
         assert_non_null(strstr(reason, "OFIPY_ENCRYPTION"));
         ofp_domain_progress(sides[1].domain);
         assert_true(is_warned_of(pairs[i].called));
+        close_both(sides);
+    }
+}
+
+enum moment { AMID_TLS, AMID_PROOF };
+
+/* The connection that the side has accepted, once it has come so far. NULL: it has not. */
+static struct tcp_connection *find_accepted(struct side *side, enum moment moment)
+{
+    struct ofp_list *all = &tcp_endpoint_of(side->endpoint)->connections;
+
+    for (struct ofp_list *node = all->next; node != all; node = node->next) {
+        struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, node);
+
+        if (!connection->connector &&
+            (moment == AMID_TLS ? tcp_tls_has_answered(&connection->stream) : connection->state == TCP_PROVING))
+            return connection;
+    }
+    return NULL;
+}
+
+/* A process that ends in a handshake has refused nothing, and its caller is not told so. */
+static void test_an_end_is_no_refusal(void **state)
+{
+    static const struct {
+        const char *encryption;
+        enum moment moment;
+    } cases[] = {
+        {"off", AMID_PROOF},
+        {"required", AMID_PROOF},
+        {"required", AMID_TLS},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct setting setting = {cases[i].encryption, KEY, NULL};
+        struct tcp_connection *accepted = NULL;
+        struct ofp_completion row;
+        char reason[OFP_TEXT_MAX];
+        struct side sides[2];
+        uint8_t byte = 1;
+
+        open_both(sides, setting, setting);
+        post(&sides[0], tagged(OFP_TSEND, sides[0].peer, 1, &byte, 1, 1));
+        while (!accepted) {
+            ofp_domain_progress(sides[0].domain);
+            ofp_domain_progress(sides[1].domain);
+            accepted = find_accepted(&sides[1], cases[i].moment);
+        }
+        tcp_connection_discard(accepted);
+        row = next_completion(&sides[0], NULL);
+        ofp_reason(row.provider_error, reason, sizeof(reason));
+        assert_int_equal(row.error, ECONNRESET);
+        assert_non_null(strstr(reason, "ended"));
+        close_both(sides);
+    }
+}
+
+/* Another key is refused by name, with and without encryption. */
+static void test_another_key_is_a_refusal(void **state)
+{
+    static const char *const encryptions[] = {"off", "required"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char reason[OFP_TEXT_MAX];
+        struct side sides[2];
+
+        open_both(sides, (struct setting){encryptions[i], KEY, NULL},
+                  (struct setting){encryptions[i], "another key of these tests", NULL});
+        assert_int_equal(try_to_talk_or(&sides[0], &sides[1], reason), EACCES);
+        assert_non_null(strstr(reason, "OFIPY_AUTH_KEY_FILE"));
         close_both(sides);
     }
 }
@@ -340,6 +413,8 @@ int main(void)
         cmocka_unit_test(test_settings_that_agree),
         cmocka_unit_test(test_both_find_another_host),
         cmocka_unit_test(test_settings_that_refuse_each_other),
+        cmocka_unit_test(test_an_end_is_no_refusal),
+        cmocka_unit_test(test_another_key_is_a_refusal),
         cmocka_unit_test(test_a_request_that_does_not_demand_the_host),
         cmocka_unit_test(test_unknown_addresses_are_of_other_hosts),
         cmocka_unit_test(test_an_unknown_host_is_another_one),

@@ -8,7 +8,7 @@
  *                 connection)
  *
  * The connector proves first. The acceptor's proof also accepts the connection: instead of it the acceptor may send a
- * goodbye, if it prefers its own connection. The proof contains the role, so a reflected proof is invalid. Sides without
+ * goodbye, if it prefers its own connection, or a proof of zeros, if that of the connector is wrong. The proof contains the role, so a reflected proof is invalid. Sides without
  * a common version come to refusal.c instead, whose proof begins with a label.
  * State: PROVING, from tcp_auth_start to the handler `proven`. Nothing that the peer sent counts before that. An unproven
  * peer costs one of TCP_UNPROVEN_MAX connections until a timer ends it. The caller holds the domain's lock.
@@ -212,6 +212,16 @@ void tcp_proof_send(struct tcp_connection *connection)
     tcp_queue_flush(connection);
 }
 
+/*
+ * Tell the connector that its proof is refused, by a proof that cannot be valid. An end of the connection alone would say
+ * no more than that this process has ended.
+ */
+static void send_refusal(struct tcp_connection *connection)
+{
+    tcp_header_send(connection, &(struct tcp_header){.op = TCP_PROOF});
+    tcp_queue_flush(connection);
+}
+
 static bool is_proof_valid(const struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct ofpi_transcript transcript = build_transcript(connection, !connection->connector);
@@ -241,6 +251,10 @@ bool tcp_auth_handle_message(struct tcp_connection *connection, const struct tcp
     }
     if (header->op == TCP_PROOF && is_proof_valid(connection, header))
         return true;
+    if (!connection->connector)
+        send_refusal(connection);
+    else if (tcp_connect_retry_encrypted(connection))
+        return false;
     if (!connection->peer)
         tcp_key_warn(connection, find_difference(connection));
     tcp_connection_end_for_wrong_key(connection);

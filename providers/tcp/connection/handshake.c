@@ -16,18 +16,20 @@
 #include "connection/secure.h"
 #include "connection/version.h"
 
-/* The stream has ended during setup. During PROVING this usually means that the peer rejected our proof. */
+/*
+ * The stream has ended during setup. A peer that refuses a proof says so first, so this one has refused nothing. It is
+ * asked once more all the same: it may be of a release that says nothing.
+ */
 static void handle_handshake_end(struct tcp_connection *connection, int error)
 {
     if (tcp_connection_end_failed_stream(connection, error))
         return;
-    if (connection->state == TCP_PROVING && tcp_connect_retry_encrypted(connection))
+    if (connection->state == TCP_PROVING &&
+        (tcp_connect_retry_encrypted(connection) || tcp_connect_retry_key(connection)))
         return;
-    if (connection->state == TCP_PROVING && connection->connector && connection->hello_received)
-        tcp_connection_end_for_wrong_key(connection);
-    else if (connection->state == TCP_PROVING)
-        tcp_connection_end(connection, EACCES, false,
-                           "the peer ended the connection while keys were compared (OFIPY_AUTH_KEY_FILE)");
+    if (connection->state == TCP_PROVING)
+        tcp_connection_end(connection, ECONNRESET, false,
+                           "the peer ended the connection while keys were compared, and has refused none");
     else
         tcp_connection_end(connection, error ? error : ECONNREFUSED, false,
                            "the peer ended the connection before it answered");

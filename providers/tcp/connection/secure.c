@@ -250,6 +250,12 @@ bool tcp_connection_end_failed_stream(struct tcp_connection *connection, int err
     snprintf(text, sizeof(text), "%s", failure);
     if (!connection->peer)
         tcp_refusal_log(connection, text);
-    tcp_connection_end(connection, EACCES, false, text);
+    error = -tcp_tls_get_error(&connection->stream);
+    /* This side refuses what does not fit its settings. An end refuses nothing. */
+    if (error == EPROTO)
+        error = EACCES;
+    else if (error == EPIPE)
+        error = ECONNRESET;
+    tcp_connection_end(connection, error, false, text);
     return true;
 }

@@ -313,7 +313,7 @@ int tcp_connection_receive(struct tcp_connection *connection)
         } else {
             connection->hangup = false;
         }
-        /* What has just failed is still to end, in this call of progress. */
+        /* A connection that has just failed stays listed, to be ended. */
         if (ofp_list_linked(&connection->ready) && !connection->failure)
             ofp_list_remove(&connection->ready);
         break;

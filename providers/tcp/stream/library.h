@@ -39,8 +39,10 @@ enum { TLS_EXTENSION_OK = 0, TLS_EXTENSION_FATAL = 2, TLS_KEY_UPDATE_NOT_REQUEST
 enum { TLS_VERSION_1_3 = 0x0304 };
 enum { TLS_BIO_TYPE_SOURCE_SINK = 0x0400, TLS_BIO_CONTROL_EOF = 2, TLS_BIO_CONTROL_FLUSH = 11 };
 enum { TLS_BIO_FLAG_READ = 1, TLS_BIO_FLAG_WRITE = 2, TLS_BIO_FLAG_IO_SPECIAL = 4, TLS_BIO_FLAG_RETRY = 8 };
-/* The lower bits of an error are its reason. Alerts of the peer are reasons from TLS_REASON_ALERTS on. */
-enum { TLS_REASON_MASK = 0x7fffff, TLS_REASON_ALERTS = 1000 };
+/* The lower bits of an error are its reason. An alert of the peer is TLS_REASON_ALERTS and its number, a byte. */
+enum { TLS_REASON_MASK = 0x7fffff, TLS_REASON_ALERTS = 1000, TLS_REASON_ALERTS_END = 1256 };
+/* The alert of a peer for which the connection is not at fault: it has no memory, for example. */
+enum { TLS_REASON_PEER_FAILED = TLS_REASON_ALERTS + 80 };
 /* The library must not free its state at exit: a thread of ofipy may still use it then. */
 #define TLS_INIT_NO_ATEXIT UINT64_C(0x00080000)
 #define TLS_INIT_LOAD_STRINGS UINT64_C(0x00200002)

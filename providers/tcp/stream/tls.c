@@ -70,7 +70,10 @@ static int fail_with_reason(struct tcp_tls *tls)
         return tls->error;
     if (refusal)
         return fail_for_certificate(tls, refusal);
-    if ((error & TLS_REASON_MASK) >= TLS_REASON_ALERTS) {
+    if ((error & TLS_REASON_MASK) == TLS_REASON_PEER_FAILED && !tls->established)
+        return tcp_tls_mark_failed(tls, -ECONNRESET,
+                                   "the peer failed during the TLS handshake, and has refused nothing");
+    if ((error & TLS_REASON_MASK) >= TLS_REASON_ALERTS && (error & TLS_REASON_MASK) < TLS_REASON_ALERTS_END) {
         snprintf(text, sizeof(text), "the peer refused the TLS connection (%s); " NEEDS, reason ? reason : "no reason");
         return tcp_tls_mark_failed(tls, -EACCES, text);
     }
@@ -411,7 +414,12 @@ void tcp_tls_fail(struct tcp_stream *stream, int error)
         tcp_tls_mark_failed(tls, -error, cut_handshake);
 }
 
+int tcp_tls_get_error(const struct tcp_stream *stream)
+{
+    return tcp_stream_is_encrypted(stream) ? tls_of_stream(stream)->error : 0;
+}
+
 const char *tcp_tls_get_failure(const struct tcp_stream *stream)
 {
-    return tcp_stream_is_encrypted(stream) && tls_of_stream(stream)->error ? tls_of_stream(stream)->failure : NULL;
+    return tcp_tls_get_error(stream) ? tls_of_stream(stream)->failure : NULL;
 }

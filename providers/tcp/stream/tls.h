@@ -47,6 +47,8 @@ bool tcp_tls_has_answered(const struct tcp_stream *stream);
 const uint8_t *tcp_tls_get_export(const struct tcp_stream *stream);
 /* Store that the socket has failed, outside of the stream's calls. The first failure counts. */
 void tcp_tls_fail(struct tcp_stream *stream, int error);
+/* The negative errno with which the stream failed; 0: it is not encrypted, or has not failed. */
+int tcp_tls_get_error(const struct tcp_stream *stream);
 /* Why the stream failed; NULL: it is not encrypted, or has not failed. Valid until the stream is closed. */
 const char *tcp_tls_get_failure(const struct tcp_stream *stream);
 

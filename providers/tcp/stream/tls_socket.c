@@ -25,6 +25,15 @@ int tcp_tls_mark_failed(struct tcp_tls *tls, int error, const char *why)
     return tls->error;
 }
 
+static void mark_socket_failed(struct tcp_tls *tls, int error)
+{
+    char text[OFP_TEXT_MAX];
+    bool ended = error == EPIPE || error == ECONNRESET;
+
+    snprintf(text, sizeof(text), "%s%s", ended ? "the peer ended the connection: " : "", strerror(error));
+    tcp_tls_mark_failed(tls, -error, text);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- output */
 
 /* Write what the socket accepts. Returns its length; an error is stored. */
@@ -40,7 +49,7 @@ static size_t send_bytes(struct tcp_tls *tls, const char *bytes, size_t length)
         else if (errno == EAGAIN || errno == ENOTCONN)
             break;
         else if (errno != EINTR)
-            tcp_tls_mark_failed(tls, -errno, strerror(errno));
+            mark_socket_failed(tls, errno);
     }
     return sent;
 }
@@ -127,7 +136,7 @@ static size_t receive_bytes(struct tcp_tls *tls, char *bytes, size_t length)
     if (result == 0)
         tls->end_of_file = true;
     else if (result < 0 && errno != EAGAIN && errno != ENOTCONN)
-        tcp_tls_mark_failed(tls, -errno, strerror(errno));
+        mark_socket_failed(tls, errno);
     return result > 0 ? (size_t)result : 0;
 }
 
