@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ranks of one host in a job, each a process: ``crowd.py SIZE FIRST COUNT``. All send to all at once.
+"""The ranks of one host in a job, each a process: ``crowd.py PROVIDER SIZE FIRST COUNT``. All send to all at once.
 
 Rank 0 prints how many messages each provider carried. The processes are forked, since an emulated processor needs
 seconds to start Python and import ofipy; nothing has opened a device before.
@@ -16,13 +16,12 @@ import ofipy
 SECONDS = 240
 
 
-def take_part(rank: int, size: int) -> None:
+def take_part(provider: str, rank: int, size: int) -> None:
     """Be one rank."""
     # Rank 0 is the first one here; each host has the same number of ranks.
     hosts = ["here", "there"]
     with ofipy.job(addresses=[hosts[each * 2 // size] for each in range(size)], rank=rank) as job:
-        # Without tcp, to which link turns where a device of an emulated host does not answer in time.
-        ep = ofipy.open(provider="link:shm+verbs")
+        ep = ofipy.open(provider=provider)
         peers = job.peers(ep, timeout=SECONDS)
         others = [(rank + step) % size for step in range(1, size)]
         receives = {each: ep.trecv(peers[each], tag=each) for each in others}
@@ -41,15 +40,16 @@ def take_part(rank: int, size: int) -> None:
 
 
 def main() -> None:
-    size, first, count = map(int, sys.argv[1:])
-    os.environ["OFIPY_CONNECT_TIMEOUT"] = str(SECONDS)
+    provider = sys.argv[1]
+    size, first, count = map(int, sys.argv[2:])
+    os.environ["OFIPY_CONNECT_TIMEOUT"] = os.environ["OFIPY_JOB_TIMEOUT"] = str(SECONDS)
     children = []
     for rank in range(first, first + count):
         child = os.fork()
         if not child:
             status = 1
             try:
-                take_part(rank, size)
+                take_part(provider, rank, size)
                 status = 0
             except Exception:
                 print(f"rank {rank}:", file=sys.stderr)

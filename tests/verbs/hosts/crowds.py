@@ -86,9 +86,10 @@ def test_honest_callers_beside_a_flood(there: OtherHost) -> None:
         assert told["sent"] >= RATE * told["seconds"] * 0.98
 
 
-def test_all_to_all_at_once(there: OtherHost) -> None:
+@pytest.mark.parametrize("provider", ["link:shm+verbs"])
+def test_all_to_all_at_once(provider: str, there: OtherHost) -> None:
     """No caller takes the place of another: the connection managers reject none as stale (reason 10)."""
-    crowd = [*PYTHON, str(ROOT / "tests/verbs/hosts/crowd.py"), str(2 * EACH)]
+    crowd = [*PYTHON, str(ROOT / "tests/verbs/hosts/crowd.py"), provider, str(2 * EACH)]
     with Rejections() as rejections, there.running(*crowd, str(EACH), str(EACH)) as theirs:
         printed = run([*crowd, "0", str(EACH)], seconds=START_SECONDS)
         assert theirs.wait(timeout=SECONDS) == 0

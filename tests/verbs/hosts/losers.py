@@ -16,6 +16,8 @@ TIMEOUT = 60
 TAG_HELLO, TAG_HALF = 1, 2
 # The header of a message makes two packets of it, where one has at most 4,096 bytes.
 HALF_BYTES = 4096
+# Each loser receives a word or two from one peer. An emulated kernel needs most of its time to pin more buffers.
+BUFFERS = 16
 
 
 def lose(address: str, count: int, told: int) -> None:
@@ -43,6 +45,7 @@ def main() -> None:
     address, count = sys.argv[1], int(sys.argv[2])
     # 4.3 s: what is not acknowledged is not sent again before the kill.
     os.environ["OFIPY_VERBS_ACK_TIMEOUT"] = "20"
+    os.environ["OFIPY_VERBS_PACKET_BUFFERS"] = str(BUFFERS)
     for _ in sys.stdin:
         reader, writer = os.pipe()
         # The modules are there already, which take an emulated processor seconds to import; a device is not.

@@ -65,11 +65,12 @@ class OtherHost:
 
 
 def run(command: Sequence[str], *, seconds: float) -> str:
-    """What the command prints; it has to succeed."""
+    """What the command prints; it has to succeed. What it complains of is passed on."""
     result = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     assert result.returncode == 0, (
         f"{shlex.join(command)}: {result.returncode}\n{result.stdout}{result.stderr}"
     )
+    sys.stderr.write(result.stderr)
     return result.stdout
 
 
