@@ -79,6 +79,21 @@ def list_programs() -> list[str]:
     return found
 
 
+def _is_as_here(path: Path, tree: Path) -> bool:
+    """Whether a file of a copy is that of the calling tree."""
+    here = TREE / path.relative_to(tree)
+    return here.exists() and here.read_bytes() == path.read_bytes()
+
+
+def _find_reused(build: Build) -> Path | None:
+    """The folder of the calling tree's build, whose objects serve a copy too unless a header differs."""
+    if build.tree == TREE:
+        return None
+    folders = (*CORE, *CORE_MORE, "native/include", *PROVIDERS.values())
+    headers = [path for folder in folders for path in (build.tree / folder).rglob("*.h")]
+    return build_programs(Build()).parent if all(_is_as_here(path, build.tree) for path in headers) else None
+
+
 def build_programs(build: Build) -> Path:
     """The server of the programs over the build's tree; only what has changed is compiled again.
 
@@ -87,13 +102,16 @@ def build_programs(build: Build) -> Path:
     CannotRun
         If it cannot be built.
     """
-    folder = build.folder / "schedules"
+    folder, reused = build.folder / "schedules", _find_reused(build)
     folder.mkdir(parents=True, exist_ok=True)
     lines = [RULES.format(compiler=os.environ.get("CC", "cc"), flags=" ".join(FLAGS))]
     objects = []
     for path, flags in _list_sources(build.tree):
         root = TREE if path.is_relative_to(NATIVE) else build.tree
         name = f"objects/{path.relative_to(root)}.o"
+        if reused and _is_as_here(path, root):
+            objects.append(str(reused / name))
+            continue
         objects.append(name)
         lines.append(f"build {name}: compile {path}\n  more = {flags}\n")
     lines.append(f"build programs: link {' '.join(objects)}\n")

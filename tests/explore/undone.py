@@ -22,7 +22,16 @@ from .search import Failure, Search, draw_seed
 __all__ = ["PATCHES", "Undo", "apply_patch", "find_again", "list_undos"]
 
 PATCHES = Path(__file__).with_name("undo")
-COPIED = ("ofipy", "native", "providers", "fabtests", "tests/rdm_fake_provider", "tests/native", "tests/fuzz")
+COPIED = (
+    "ofipy",
+    "native",
+    "providers",
+    "fabtests",
+    "tests/fake_provider",
+    "tests/rdm_fake_provider",
+    "tests/native",
+    "tests/fuzz",
+)
 FILES = ("meson.build", "meson.options", "pyproject.toml", "README.md", "LICENSE")
 
 

@@ -30,6 +30,7 @@ enum schedule_strategy {
     SCHEDULE_DEFAULT, /* nothing */
     SCHEDULE_TRACE,   /* the decisions that are given */
     SCHEDULE_PCT,     /* the thread of the highest priority runs; priorities change at drawn points */
+    SCHEDULE_FOCUS,   /* as PCT, and priorities change at points of drawn functions */
     SCHEDULE_CHANCE,  /* at each point another thread with a drawn probability */
 };
 

@@ -101,14 +101,18 @@ class ScheduleScenario(Scenario):
         )
 
     def _tell(self, story: list[Any]) -> list[str]:
-        lines = []
+        lines: list[str] = []
+        last = ""
         for thread, function, file, line, caller, at in story:
             place = (
                 f"{Path(file).name}:{line}"
                 if file
                 else " ".join(reversed(locate(str(self.server.path), caller)))
             )
-            lines.append(f"{at / 1e6:10.6f} ms  {thread} {function} ({place})")
+            # Of what a thread does again and again, the first time.
+            if (what := f"{thread} {function} ({place})") != last:
+                lines.append(f"{at / 1e6:10.6f} ms  {what}")
+            last = what
         return lines
 
     def shrink(self, seed: int, number: int, outcome: Outcome) -> Outcome:

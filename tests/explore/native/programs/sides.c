@@ -181,6 +181,17 @@ void side_warm(void)
     side_close(&side);
 }
 
+/* Nothing fails here, so there is nothing to warn of but that tcp has no key. */
+static void check_no_warning(void)
+{
+    char provider[32], text[OFP_TEXT_MAX] = "";
+    int level = 0;
+
+    while (ofp_log_next(&level, provider, sizeof(provider), text, sizeof(text)))
+        if (level >= OFP_LOG_WARNING && !strstr(text, "OFIPY_AUTH_KEY_FILE"))
+            schedule_fail("wrong: %s warns: %s", provider, text);
+}
+
 static void *close_side(void *side)
 {
     side_close(side);
@@ -208,4 +219,5 @@ void pair_close(struct side *a, struct side *b)
     closer = thread_start("closer", close_side, b);
     side_close(a);
     thread_join(closer);
+    check_no_warning();
 }

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the seed draws of a run: its strategy, and by that who runs; or the decisions of a trace. */
+#include <stdio.h>
+#include <string.h>
+
+#include "schedule_thread.h"
+
+#define CHANGES_MAX 3
+#define FOCUS_PARTS 8 /* of all functions one part is drawn */
+/* Points after which each thread has the same chance, so that what goes on for ever is a fault. */
+#define FAIR_AFTER 30000
+
+/* What the run's strategy has drawn. */
+static struct {
+    enum schedule_strategy kind;
+    uint64_t random;
+    uint32_t change_count, low; /* `low`: the priority that the next demoted thread gets */
+    uint64_t changes[CHANGES_MAX];
+    uint32_t one_in, focus; /* SCHEDULE_CHANCE: of so many points one */
+    uint64_t withhold_at;   /* the point at which the running thread is withheld; never: 0 */
+    uint64_t withhold_for;  /* ns */
+    bool is_withheld;       /* it was */
+} plan;
+
+static uint64_t world; /* what the program draws, and the kernel's chance */
+static uint64_t withheld_end;
+
+/* ----------------------------------------------------------------------------------------------------------- chance */
+
+static uint64_t draw_from(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* The strategy draws from its own numbers, so that the program draws the same ones when a trace is followed. */
+static uint64_t draw(void) { return draw_from(&plan.random); }
+
+uint64_t schedule_draw(uint64_t limit) { return limit ? draw_from(&world) % limit : 0; }
+
+/* Of which kind the run is, and where it preempts. The first runs of a program are so short that few points are enough. */
+void schedule_draw_plan(uint64_t seed)
+{
+    uint64_t kind, reach;
+
+    plan.random = seed;
+    world = ~seed;
+    plan.low = THREADS_MAX;
+    kind = draw() % 16;
+    reach = UINT64_C(1) << (6 + draw() % 8);
+    if (schedule_board->given_count) {
+        plan.kind = SCHEDULE_TRACE;
+        return;
+    }
+    plan.kind = kind < 8 ? SCHEDULE_PCT : kind < 12 ? SCHEDULE_FOCUS : kind < 15 ? SCHEDULE_CHANCE : SCHEDULE_DEFAULT;
+    plan.focus = (uint32_t)draw();
+    plan.change_count = (uint32_t)(draw() % (CHANGES_MAX + 1));
+    for (uint32_t i = 0; i < plan.change_count; i++)
+        plan.changes[i] = 1 + draw() % reach;
+    plan.one_in = (uint32_t)(2u << draw() % 6);
+    plan.withhold_at = draw() % 4 ? 0 : 1 + draw() % reach;
+    plan.withhold_for = UINT64_C(1000000) << draw() % 13;
+}
+
+uint32_t schedule_hash(const char *name)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * 16777619u;
+    return hash;
+}
+
+uint32_t schedule_draw_priority(void) { return (uint32_t)(draw() % 1024); }
+
+uint64_t schedule_withheld_end(void) { return withheld_end; }
+
+/* ------------------------------------------------------------------------------------------------------------ choosing */
+
+/* Without a decision: the running thread, unless it yields or cannot; then the next one. NULL: no thread can run. */
+static struct schedule_thread *choose_default(bool yields)
+{
+    for (uint32_t i = yields ? 1 : 0; i < schedule_thread_count + (yields ? 1 : 0); i++) {
+        struct schedule_thread *thread = &schedule_threads[(schedule_current + i) % schedule_thread_count];
+
+        if (schedule_can_run(thread))
+            return thread;
+    }
+    return NULL;
+}
+
+static struct schedule_thread *choose_by_priority(void)
+{
+    uint32_t tried = 0;
+
+    for (uint32_t i = 0; i < schedule_thread_count; i++) {
+        struct schedule_thread *best = NULL;
+
+        for (uint32_t j = 0; j < schedule_thread_count; j++)
+            if (!(tried & 1u << j) && (!best || schedule_threads[j].priority > best->priority))
+                best = &schedule_threads[j];
+        if (schedule_can_run(best))
+            return best;
+        tried |= 1u << (best - schedule_threads);
+    }
+    return NULL;
+}
+
+static struct schedule_thread *choose_by_chance(void)
+{
+    struct schedule_thread *able[THREADS_MAX];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < schedule_thread_count; i++)
+        if (schedule_can_run(&schedule_threads[i]))
+            able[count++] = &schedule_threads[i];
+    return count ? able[draw() % count] : NULL;
+}
+
+static struct schedule_decision *find_given(struct schedule_thread *self, const char *function, uint32_t occurrence)
+{
+    for (uint32_t i = 0; i < schedule_board->given_count; i++) {
+        struct schedule_decision *given = &schedule_board->given[i];
+
+        if (!given->used && given->occurrence == occurrence && strcmp(given->thread, self->name) == 0 &&
+            strncmp(given->function, function, SCHEDULE_NAME - 1) == 0)
+            return given;
+    }
+    return NULL;
+}
+
+struct schedule_thread *schedule_find_by_name(const char *name)
+{
+    for (uint32_t i = 0; i < schedule_thread_count; i++)
+        if (strcmp(schedule_threads[i].name, name) == 0)
+            return &schedule_threads[i];
+    return NULL;
+}
+
+/* A decision "withhold 4" is of the thread that has reached the place: it does not run for so many ms. */
+static void withhold(struct schedule_thread *thread, uint64_t duration)
+{
+    thread->withheld_until = withheld_end = schedule_now + duration;
+    /* What waits for this thread may take so much longer. */
+    schedule_board->budget_ns += duration;
+}
+
+static void decide(struct schedule_thread *self, const char *function, uint32_t occurrence, const char *next)
+{
+    struct schedule_decision *made = &schedule_board->decisions[schedule_board->decision_count];
+
+    if (schedule_board->decision_count == SCHEDULE_DECISIONS)
+        return;
+    schedule_board->decision_count++;
+    *made = (struct schedule_decision){.occurrence = occurrence, .used = 1};
+    memcpy(made->thread, self->name, sizeof(made->thread));
+    strncpy(made->function, function, SCHEDULE_NAME - 1);
+    strncpy(made->next, next, sizeof(made->next) - 1);
+}
+
+static struct schedule_thread *follow_trace(struct schedule_thread *self, const char *function, uint32_t occurrence,
+                                            bool yields)
+{
+    struct schedule_decision *given = find_given(self, function, occurrence);
+    struct schedule_thread *next;
+    unsigned long long duration;
+
+    if (given && sscanf(given->next, "withhold %llu", &duration) == 1) {
+        given->used = 1;
+        decide(self, function, occurrence, given->next);
+        withhold(self, duration * 1000000);
+        given = find_given(self, function, occurrence);
+    }
+    next = given ? schedule_find_by_name(given->next) : NULL;
+    if (!next || !schedule_can_run(next))
+        return choose_default(yields);
+    given->used = 1;
+    return next;
+}
+
+/* At points of few functions, which the run has drawn, half of the time; else at few points, which it has drawn. */
+static bool is_change(const char *function, uint64_t step)
+{
+    if (plan.kind == SCHEDULE_FOCUS)
+        return (schedule_hash(function) ^ plan.focus) % FOCUS_PARTS == 0 && draw() % 2;
+    for (uint32_t i = 0; i < plan.change_count; i++)
+        if (plan.changes[i] == step)
+            return true;
+    return false;
+}
+
+static void maybe_withhold(struct schedule_thread *self, const char *function, uint32_t occurrence)
+{
+    char text[32];
+
+    if (plan.is_withheld || !plan.withhold_at || schedule_board->steps < plan.withhold_at)
+        return;
+    plan.is_withheld = true;
+    snprintf(text, sizeof(text), "withhold %llu", (unsigned long long)(plan.withhold_for / 1000000));
+    decide(self, function, occurrence, text);
+    withhold(self, plan.withhold_for);
+}
+
+static struct schedule_thread *choose_planned(struct schedule_thread *self, const char *function, uint32_t occurrence,
+                                              bool yields)
+{
+    uint64_t step = schedule_board->steps;
+
+    if (plan.kind == SCHEDULE_TRACE)
+        return follow_trace(self, function, occurrence, yields);
+    maybe_withhold(self, function, occurrence);
+    if (plan.kind == SCHEDULE_DEFAULT)
+        return choose_default(yields);
+    if (step > FAIR_AFTER)
+        return choose_by_chance();
+    if (plan.kind == SCHEDULE_CHANCE)
+        return draw() % plan.one_in && !yields ? choose_default(false) : choose_by_chance();
+    if (yields || is_change(function, step))
+        self->priority = plan.low ? --plan.low : 0;
+    return choose_by_priority();
+}
+
+struct schedule_thread *schedule_choose(struct schedule_thread *self, const char *function, uint32_t occurrence,
+                                        bool yields)
+{
+    struct schedule_thread *next = choose_planned(self, function, occurrence, yields);
+
+    if (next && next != choose_default(yields))
+        decide(self, function, occurrence, next->name);
+    return next;
+}
