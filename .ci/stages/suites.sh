@@ -101,6 +101,10 @@ coverage() { # a report, of the bridge too; nothing depends on its figures
     OFIPY_LIBFABRIC=$(bundled_libfabric) python3 -m tests.coverage --provider ofi:tcp
 }
 
+explore_schedules() { # a fixed number of runs: the same result on a slow machine
+    python3 -m tests.explore.quick
+}
+
 explore() { # a fault at every step; docs/reference/testing.md says which undone repairs it finds
     python3 -m tests.explore --seconds 1800
 }

@@ -93,6 +93,13 @@ class Search:
             for future in [pool.submit(work) for _ in range(min(workers, len(waiting)))]:
                 future.result()
 
+    def run_fixed(self, count: int) -> None:
+        """Make so many runs of each scenario, however long they take."""
+        for scenario in self.scenarios:
+            self.tallies[scenario.name] = Tally(scenario.name)
+            for number in range(count):
+                self._make_run(scenario, self.seed, number)
+
     def _run_slice(self, scenario: Scenario, until: float) -> None:
         end = min(until, time.monotonic() + SLICE)
         while not self._over.is_set() and time.monotonic() < end:
@@ -101,14 +108,17 @@ class Search:
             try:
                 if count is not None and number >= count:
                     raise IndexError
-                outcome = scenario.run(seed, number)
+                self._make_run(scenario, seed, number)
             except IndexError:
                 self._next[scenario.name] = draw_seed(), 0
                 continue
             self._next[scenario.name] = seed, number + 1
-            if scenario.is_deterministic and number % REPEATED == REPEATED - 1 and not outcome.verdict:
-                outcome = self._repeat(scenario, seed, number, outcome)
-            self._count(scenario, seed, number, outcome)
+
+    def _make_run(self, scenario: Scenario, seed: int, number: int) -> None:
+        outcome = scenario.run(seed, number)
+        if scenario.is_deterministic and number % REPEATED == REPEATED - 1 and not outcome.verdict:
+            outcome = self._repeat(scenario, seed, number, outcome)
+        self._count(scenario, seed, number, outcome)
 
     @staticmethod
     def _repeat(scenario: Scenario, seed: int, number: int, outcome: Outcome) -> Outcome:
