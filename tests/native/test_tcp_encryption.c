@@ -32,6 +32,25 @@ int getifaddrs(struct ifaddrs **all)
     return real(all);
 }
 
+/* A client whose first bytes arrive as soon as this side has found that there are none. */
+static struct tcp_stream *late;
+
+/* In place of the C library's. */
+ssize_t recv(int fd, void *bytes, size_t length, int flags)
+{
+    ssize_t (*real)(int, void *, size_t, int) =
+        (ssize_t (*)(int, void *, size_t, int))(uintptr_t)dlsym(RTLD_NEXT, "recv");
+    ssize_t result = real(fd, bytes, length, flags);
+    struct tcp_stream *stream = late;
+
+    if (result < 0 && errno == EAGAIN && flags & MSG_PEEK && stream && stream->fd != fd) {
+        late = NULL;
+        assert_int_equal(stream->ops->writev(stream, NULL, 0), -EAGAIN);
+        errno = EAGAIN;
+    }
+    return result;
+}
+
 struct setting {
     const char *encryption, *key, *host; /* `host`: OFIPY_HOST_ID */
 };
@@ -317,23 +336,54 @@ static void test_an_unknown_host_is_another_one(void **state)
 
 #define CLIENTS 20
 
-/* Clients that have sent the first message of the handshake. */
-static void start_handshakes(struct side *side, struct tcp_tls_context *context, struct tcp_stream streams[CLIENTS])
+static void start_client(struct side *side, struct tcp_tls_context *context, struct tcp_stream *stream)
 {
-    struct iovec iov = {(char[]){0}, 1};
     struct ofpi_key key = {.length = strlen(KEY)};
     struct ofpi_keyring *ring;
 
     memcpy(key.bytes, KEY, key.length);
     ring = ofpi_keyring_create(&key, 1);
-    for (int i = 0; i < CLIENTS; i++) {
-        streams[i] = (struct tcp_stream){.ops = &tcp_plain_stream, .fd = raw_connect(side)};
-        assert_int_equal(fcntl(streams[i].fd, F_SETFL, O_NONBLOCK), 0);
-        assert_int_equal(tcp_tls_start(&streams[i], context, &(struct tcp_tls_side){.connector = true, .ring = ring}),
-                         0);
-        assert_int_equal(streams[i].ops->writev(&streams[i], &iov, 1), -EAGAIN);
-    }
+    *stream = (struct tcp_stream){.ops = &tcp_plain_stream, .fd = raw_connect(side)};
+    assert_int_equal(fcntl(stream->fd, F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(tcp_tls_start(stream, context, &(struct tcp_tls_side){.connector = true, .ring = ring}), 0);
     ofpi_keyring_release(ring);
+}
+
+/* Clients that have sent the first message of the handshake. */
+static void start_handshakes(struct side *side, struct tcp_tls_context *context, struct tcp_stream streams[CLIENTS])
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        start_client(side, context, &streams[i]);
+        assert_int_equal(streams[i].ops->writev(&streams[i], NULL, 0), -EAGAIN);
+    }
+}
+
+/* The first byte tells TLS from the plain protocol, whenever it arrives. */
+static void test_a_first_byte_that_comes_late(void **state)
+{
+    static const struct tcp_tls_files by_key;
+    uint64_t deadline = ofpi_clock_read() + PATIENCE;
+    struct tcp_tls_context *context;
+    struct tcp_stream stream;
+    char text[OFP_TEXT_MAX];
+    ssize_t result = -EAGAIN;
+    struct side side;
+
+    (void)state;
+    open_as(&side, (struct setting){"required", KEY, NULL});
+    assert_int_equal(tcp_tls_context_create(&context, &by_key, text, sizeof(text)), 0);
+    start_client(&side, context, &stream);
+    late = &stream;
+    while (result == -EAGAIN) {
+        ofp_domain_progress(side.domain);
+        if (!late)
+            result = stream.ops->writev(&stream, NULL, 0);
+        assert_true(ofpi_clock_read() < deadline);
+    }
+    assert_int_equal(result, 0);
+    stream.ops->close(&stream);
+    side_close(&side);
+    tcp_tls_context_free(context);
 }
 
 static int count_answered(const struct tcp_stream streams[CLIENTS])
@@ -418,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_a_request_that_does_not_demand_the_host),
         cmocka_unit_test(test_unknown_addresses_are_of_other_hosts),
         cmocka_unit_test(test_an_unknown_host_is_another_one),
+        cmocka_unit_test(test_a_first_byte_that_comes_late),
         cmocka_unit_test(test_handshakes_take_turns),
         cmocka_unit_test(test_a_source_that_has_spent_its_credit_waits),
     };

@@ -17,15 +17,14 @@
 #include "connection/version.h"
 
 /*
- * The stream has ended during setup. A peer that refuses a proof says so first, so this one has refused nothing. It is
- * asked once more all the same: it may be of a release that says nothing.
+ * The stream has ended during setup. A peer that refuses a proof says so first, so this one has refused nothing. To try the
+ * next key after that would have a peer refuse it that has the first.
  */
 static void handle_handshake_end(struct tcp_connection *connection, int error)
 {
     if (tcp_connection_end_failed_stream(connection, error))
         return;
-    if (connection->state == TCP_PROVING &&
-        (tcp_connect_retry_encrypted(connection) || tcp_connect_retry_key(connection)))
+    if (connection->state == TCP_PROVING && tcp_connect_retry_encrypted(connection))
         return;
     if (connection->state == TCP_PROVING)
         tcp_connection_end(connection, ECONNRESET, false,

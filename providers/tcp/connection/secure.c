@@ -155,11 +155,15 @@ bool tcp_encryption_accept(struct tcp_connection *connection)
 {
     const struct tcp_domain *domain = connection->endpoint->domain;
     char text[OFP_TEXT_MAX] = "";
-    uint8_t first;
+    uint8_t first = 0;
 
     if (domain->encryption == TCP_ENCRYPT_NONE || tcp_stream_is_encrypted(&connection->stream) ||
-        connection->meeting->received || recv(connection->stream.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1 ||
-        first != TCP_TLS_HANDSHAKE)
+        connection->meeting->received)
+        return true;
+    /* A plain read would take the first bytes of TLS if they arrived only now. */
+    if (recv(connection->stream.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+        return false;
+    if (first != TCP_TLS_HANDSHAKE)
         return true;
     if (encrypt_stream(connection, text, sizeof(text)) == 0)
         return true;
@@ -230,10 +234,11 @@ bool tcp_encryption_check_answer(struct tcp_connection *connection, const struct
     return true;
 }
 
-/* By the pre-shared key alone a handshake fails if the peer does not have it. */
+/* By the pre-shared key alone the peer refuses a handshake if it does not have the key. An end refuses nothing. */
 static bool is_key_refused(const struct tcp_connection *connection)
 {
-    return !connection->endpoint->domain->files.certificate && !tcp_tls_get_cipher(&connection->stream);
+    return !connection->endpoint->domain->files.certificate && !tcp_tls_get_cipher(&connection->stream) &&
+           tcp_tls_get_error(&connection->stream) == -EACCES;
 }
 
 bool tcp_connection_end_failed_stream(struct tcp_connection *connection, int error)
