@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ofipy._base import config
-from ofipy.doctor.judgement import Judgement
+from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.private_file import FaultError, check_private
+from ofipy.doctor.rules import find
 
-__all__ = ["Address", "judge_certificate"]
+__all__ = ["Address", "check_certificate"]
 
 _SOON = 30 * 86400  # seconds
 _ROUNDS = 10  # of a handshake in memory
@@ -133,7 +134,7 @@ def _find_unnamed(certificate: dict[str, Any], addresses: Iterable[Address]) -> 
     return [address for address in addresses if address not in named]
 
 
-def judge_certificate(addresses: Sequence[Address]) -> Judgement:
+def check_certificate(addresses: Sequence[Address]) -> Finding:
     """Examine the certificate of the settings.
 
     Parameters
@@ -146,6 +147,7 @@ def judge_certificate(addresses: Sequence[Address]) -> Judgement:
     FaultError
         When it cannot be used, or peers refuse it.
     """
+    rule = "process.encryption"
     name, path = str(config.value("TLS_NAME") or ""), config.value("TLS_CERT")
     certificate = _try_certificate(name)
     unnamed = [] if name else _find_unnamed(certificate, addresses)
@@ -158,11 +160,13 @@ def judge_certificate(addresses: Sequence[Address]) -> Judgement:
             "OFIPY_TLS_NAME to a name that all certificates have",
         )
     if end and ssl.cert_time_to_seconds(end) - time.time() < _SOON:
-        return Judgement("warning", f"{finding}: it ends soon", "have the authority sign a new certificate")
+        remedy = "have the authority sign a new certificate"
+        return find(rule, State.WARNING, f"{finding}: it ends soon", remedy=remedy)
     if unnamed:
-        return Judgement(
-            "warning",
+        return find(
+            rule,
+            State.WARNING,
             f"{finding}: peers that reach this host at {', '.join(map(str, unnamed))} refuse it",
-            "have all addresses signed, or set OFIPY_TLS_NAME to a name that all certificates have",
+            remedy="have all addresses signed, or set OFIPY_TLS_NAME to a name that all certificates have",
         )
-    return Judgement("ok", finding)
+    return find(rule, State.OK, finding)

@@ -7,15 +7,14 @@ import ipaddress
 import socket
 import struct
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ofipy._base import config
 from ofipy._base import encryption as settings
 from ofipy._base.encryption import encrypted_connections
 from ofipy._base.errors import ConfigError
 from ofipy._base.flags import Encryption
-from ofipy._discovery.info import Explanation
 from ofipy.doctor.finding import Finding, State
-from ofipy.doctor.judgement import Judgement
 from ofipy.doctor.private_file import FaultError, check_private
 from ofipy.doctor.rules import find
 
@@ -24,13 +23,7 @@ try:
 except ImportError:  # of the module ssl: an interpreter that was built without OpenSSL
     certificate = None  # type: ignore[assignment]
 
-__all__ = [
-    "check_accepted_keys",
-    "check_encryption",
-    "judge_accepted_keys",
-    "judge_encryption",
-    "list_addresses",
-]
+__all__ = ["check_accepted_keys", "check_encryption", "list_addresses"]
 
 _LIBSSL = "libssl.so.3"
 _KEY_SIZES = range(16, 1025)
@@ -40,11 +33,19 @@ _INSTALL = "install libssl3 (Debian, Ubuntu) or openssl-libs (Fedora, RHEL), or 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def judge_accepted_keys() -> Judgement:
-    """The further keys that peers may prove."""
+def _fail(rule: str, error: ConfigError | FaultError) -> Finding:
+    """What makes a setting unusable."""
+    if isinstance(error, FaultError):
+        return find(rule, State.FAILED, error.finding, remedy=error.remedy)
+    return find(rule, State.FAILED, error.message, remedy=error.remedy)
+
+
+def check_accepted_keys() -> Finding:
+    """The further keys that peers may prove while processes change to another one."""
+    rule = "process.accepted_keys"
     paths = [path for path in (config.value("AUTH_KEY_FILE_ACCEPTED") or "").split(":") if path]
     if not paths:
-        return Judgement("ok", "none beside the key")
+        return find(rule, State.OK, "none beside the key")
     try:
         settings.check_encryption(Encryption.TLS)
         for path in paths:
@@ -54,11 +55,9 @@ def judge_accepted_keys() -> Judgement:
                     f"{path}: a key of 16 to 1024 bytes is meant, and it has {size}",
                     "copy the key file again",
                 )
-    except ConfigError as error:
-        return Judgement("failed", error.message, error.remedy or "")
-    except FaultError as error:
-        return Judgement("failed", error.finding, error.remedy)
-    return Judgement("ok", f"{', '.join(paths)}; remove them when no process proves them any more")
+    except (ConfigError, FaultError) as error:
+        return _fail(rule, error)
+    return find(rule, State.OK, f"{', '.join(paths)}; remove them when no process proves them any more")
 
 
 def _read_version() -> str:
@@ -71,7 +70,7 @@ def _read_version() -> str:
     return str(library.OpenSSL_version(0).decode())
 
 
-def judge_encryption(addresses: Sequence[Address] = ()) -> Judgement:
+def check_encryption(addresses: Sequence[Address] = ()) -> Finding:
     """Which connections over tcp are encrypted, by what, and whether that can work.
 
     Parameters
@@ -79,33 +78,33 @@ def judge_encryption(addresses: Sequence[Address] = ()) -> Judgement:
     addresses : sequence of IPv4Address or IPv6Address
         By which other hosts may reach this one.
     """
+    rule = "process.encryption"
     try:
         settings.check_encryption(Encryption.TLS)
         which = encrypted_connections()
         certified = None
         # Files are read when OFIPY_ENCRYPTION is not off, and a fault in them is not to wait for that.
         if config.value("TLS_CERT") and certificate is not None:
-            certified = certificate.judge_certificate(addresses)
+            certified = certificate.check_certificate(addresses)
         if which == "none":
             unused = (
                 "; OFIPY_TLS_CERT is set, and OFIPY_ENCRYPTION is off" if config.value("TLS_CERT") else ""
             )
-            return Judgement("ok", f"no connections over tcp{unused}")
+            return find(rule, State.OK, f"no connections over tcp{unused}")
         version = _read_version()
-    except ConfigError as error:
-        return Judgement("failed", error.message, error.remedy or "correct what it names")
-    except FaultError as error:
-        return Judgement("failed", error.finding, error.remedy)
-    finding = f"connections over tcp: {which}, by TLS 1.3 ({version})"
+    except (ConfigError, FaultError) as error:
+        return _fail(rule, error)
+    text = f"connections over tcp: {which}, by TLS 1.3 ({version})"
     if not config.value("TLS_CERT"):
-        return Judgement("ok", f"{finding} with the key")
+        return find(rule, State.OK, f"{text} with the key")
     if certified is None:
-        return Judgement(
-            "warning",
-            f"{finding} with certificates, which this Python, without the module ssl, cannot examine",
-            "run ofipy doctor by a Python that has ssl",
+        return find(
+            rule,
+            State.WARNING,
+            f"{text} with certificates, which this Python, without the module ssl, cannot examine",
+            remedy="run ofipy doctor by a Python that has ssl",
         )
-    return Judgement(certified.state, f"{finding} with the certificate {certified.finding}", certified.remedy)
+    return replace(certified, text=f"{text} with the certificate {certified.text}")
 
 
 def list_addresses(interfaces: Iterable[str]) -> list[Address]:
@@ -122,16 +121,3 @@ def list_addresses(interfaces: Iterable[str]) -> list[Address]:
             if not address.is_loopback:
                 found.append(address)
     return found
-
-
-def check_accepted_keys() -> Finding:
-    """Further keys that peers may prove while processes change to another one."""
-    found = judge_accepted_keys()
-    return find("process.accepted_keys", State(found.state), found.finding, remedy=found.remedy)
-
-
-def check_encryption(tcp: Explanation | None) -> Finding:
-    """Which connections are encrypted, and whether the files and the library for that can be used."""
-    infos = tcp.infos if tcp is not None else ()
-    found = judge_encryption(list_addresses(info.domain for info in infos))
-    return find("process.encryption", State(found.state), found.finding, remedy=found.remedy)

@@ -5,7 +5,7 @@ import ofipy
 from ofipy.doctor import congestion, integrity, link, pcie, placement, surroundings
 from ofipy.doctor.attach import check_attach, try_attach
 from ofipy.doctor.congestion_control import check_congestion_control
-from ofipy.doctor.encryption import check_accepted_keys, check_encryption
+from ofipy.doctor.encryption import check_accepted_keys, check_encryption, list_addresses
 from ofipy.doctor.finding import Finding
 from ofipy.doctor.host import Host
 from ofipy.doctor.key import check_key
@@ -58,14 +58,15 @@ def examine_process(tree: Tree) -> list[Finding]:
     attach = check_attach(try_attach, tree)
     explained = ofipy.getinfo(provider=("link", "shm", "tcp", "verbs", "ofi"), explain=True)
     providers = {each.provider: each for each in explained}
+    tcp = providers.get("tcp")
     return [
         check_choice(),
-        check_interfaces(providers.get("tcp")),
+        check_interfaces(tcp),
         check_congestion_control(tree),
         attach,
         check_key([info for each in explained for info in each.infos]),
         check_accepted_keys(),
-        check_encryption(providers.get("tcp")),
+        check_encryption(list_addresses(info.domain for info in tcp.infos) if tcp else ()),
         check_verbs(providers.get("verbs"), devices),
         check_libfabric(providers.get("ofi")),
     ]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The key that peers prove to each other."""
 
-import os
 import stat
 from collections.abc import Sequence
 
@@ -9,6 +8,7 @@ import ofipy
 from ofipy._base.errors import FabricError
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.parameter import parameter
+from ofipy.doctor.private_file import FaultError, check_private
 from ofipy.doctor.rules import find
 from ofipy.jobs.keys import configured
 
@@ -24,11 +24,11 @@ def check_key(infos: Sequence[ofipy.Info] = ()) -> Finding:
             return find(rule, State.OK, "none: peers on other hosts are not asked who they are")
     except FabricError as error:
         return find(rule, State.FAILED, str(error.message), sources=(path,))
-    mode = stat.S_IMODE(os.stat(path).st_mode)
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        finding = f"{path} has mode {mode:o}: others than its owner may use it"
-        return find(rule, State.FAILED, finding, sources=(path,), remedy=f"chmod 600 {path}")
-    finding = f"{path}, mode {mode:o}"
+    try:
+        status = check_private("OFIPY_AUTH_KEY_FILE", path)
+    except FaultError as error:
+        return find(rule, State.FAILED, error.finding, sources=(path,), remedy=error.remedy)
+    finding = f"{path}, mode {stat.S_IMODE(status.st_mode):o}"
     for proof, says in (
         (ofipy.PeerProof.KEY, "proven by peers of"),
         (ofipy.PeerProof.NONE, "not by those of"),

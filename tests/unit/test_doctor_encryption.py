@@ -13,8 +13,8 @@ import pytest
 from ofipy._base.encryption import CIPHERS
 from ofipy.cli.key import new_key
 from ofipy.doctor import encryption
-from ofipy.doctor.encryption import judge_accepted_keys, judge_encryption, list_addresses
-from ofipy.doctor.judgement import Judgement
+from ofipy.doctor.encryption import check_accepted_keys, check_encryption, list_addresses
+from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.private_file import FaultError
 from tests.certificates import Authority, Certificate, is_openssl_there
 
@@ -58,18 +58,18 @@ def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def judge(monkeypatch: pytest.MonkeyPatch):
     """Judge the settings with a certificate."""
 
-    def judge_certificate(certificate: Certificate, name: str = "", **settings: str) -> Judgement:
+    def judge_certificate(certificate: Certificate, name: str = "", **settings: str) -> Finding:
         variables = certificate.environment(name) | settings
         for variable, value in variables.items():
             monkeypatch.setenv(variable, value)
-        return judge_encryption([HERE])
+        return check_encryption([HERE])
 
     return judge_certificate
 
 
-def check_failed(found: Judgement, finding: str, remedy: str) -> None:
-    assert found.state == "failed"
-    assert finding in found.finding
+def check_failed(found: Finding, finding: str, remedy: str) -> None:
+    assert found.state is State.FAILED
+    assert finding in found.text
     assert remedy in found.remedy
 
 
@@ -77,33 +77,34 @@ class TestSettings:
     @pytest.mark.parametrize("value", ["auto", "off"])
     def test_a_key_alone_encrypts_nothing(self, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
         monkeypatch.setenv("OFIPY_ENCRYPTION", value)
-        assert judge_encryption() == Judgement("ok", "no connections over tcp")
+        found = check_encryption()
+        assert (found.state, found.text) == (State.OK, "no connections over tcp")
 
     @needs_library
     def test_by_the_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OFIPY_ENCRYPTION", "required")
-        found = judge_encryption()
-        assert found.state == "ok"
-        assert "all, by TLS 1.3 (OpenSSL 3" in found.finding
-        assert "with the key" in found.finding
+        found = check_encryption()
+        assert found.state is State.OK
+        assert "all, by TLS 1.3 (OpenSSL 3" in found.text
+        assert "with the key" in found.text
 
     def test_a_value_that_means_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OFIPY_ENCRYPTION", "perhaps")
-        assert "OFIPY_ENCRYPTION=perhaps" in judge_encryption().finding
+        assert "OFIPY_ENCRYPTION=perhaps" in check_encryption().text
 
     def test_no_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OFIPY_ENCRYPTION", "required")
         monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", "")
-        check_failed(judge_encryption(), "needs a key", "ofipy key new")
+        check_failed(check_encryption(), "needs a key", "ofipy key new")
 
     def test_some_of_the_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OFIPY_TLS_CERT", "cert.pem")
-        check_failed(judge_encryption(), "OFIPY_TLS_KEY, OFIPY_TLS_CA too", "set OFIPY_TLS_CERT")
+        check_failed(check_encryption(), "OFIPY_TLS_KEY, OFIPY_TLS_CA too", "set OFIPY_TLS_CERT")
 
     def test_no_openssl(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OFIPY_ENCRYPTION", "required")
         monkeypatch.setattr(encryption, "_LIBSSL", "libssl.so.of-no-machine")
-        check_failed(judge_encryption(), "libssl.so.of-no-machine", "install libssl3")
+        check_failed(check_encryption(), "libssl.so.of-no-machine", "install libssl3")
 
 
 @needs_command
@@ -111,15 +112,15 @@ class TestSettings:
 class TestCertificates:
     def test_a_good_one(self, authority: Authority, judge) -> None:
         found = judge(authority.sign("good", names=f"IP:{HERE},DNS:peer.test", days=60))
-        assert found.state == "ok"
-        assert "between hosts, by TLS 1.3" in found.finding
-        assert f"IP Address:{HERE}, DNS:peer.test" in found.finding
-        assert "valid until" in found.finding
+        assert found.state is State.OK
+        assert "between hosts, by TLS 1.3" in found.text
+        assert f"IP Address:{HERE}, DNS:peer.test" in found.text
+        assert "valid until" in found.text
 
     def test_one_that_ends_soon(self, authority: Authority, judge) -> None:
         found = judge(authority.sign("short", names=f"IP:{HERE}", days=3))
-        assert found.state == "warning"
-        assert "ends soon" in found.finding
+        assert found.state is State.WARNING
+        assert "ends soon" in found.text
 
     def test_one_that_has_expired(self, authority: Authority, judge) -> None:
         found = judge(authority.sign("expired", names=f"IP:{HERE}", days=-1))
@@ -175,7 +176,7 @@ class TestCertificates:
 
     def test_a_name_that_all_have(self, authority: Authority, judge) -> None:
         certificate = authority.sign("named", names="DNS:peer.test", days=60)
-        assert judge(certificate, "peer.test").state == "ok"
+        assert judge(certificate, "peer.test").state is State.OK
         check_failed(
             judge(certificate, "other.test"), "does not name OFIPY_TLS_NAME=other.test", "DNS:other.test"
         )
@@ -187,15 +188,15 @@ class TestCertificates:
             "OFIPY_TLS_NAME",
         )
         judge(authority.sign("half", names=f"IP:{HERE}", days=60))
-        found = judge_encryption([HERE, ELSEWHERE])
-        assert found.state == "warning"
-        assert f"at {ELSEWHERE}" in found.finding
+        found = check_encryption([HERE, ELSEWHERE])
+        assert found.state is State.WARNING
+        assert f"at {ELSEWHERE}" in found.text
 
     def test_encryption_is_off(self, authority: Authority, judge) -> None:
         certificate = authority.sign("unused", names=f"IP:{HERE}", days=60)
         found = judge(certificate, OFIPY_ENCRYPTION="off")
-        assert found.state == "ok"
-        assert "OFIPY_ENCRYPTION is off" in found.finding
+        assert found.state is State.OK
+        assert "OFIPY_ENCRYPTION is off" in found.text
 
     def test_a_python_without_ssl(
         self,
@@ -206,34 +207,35 @@ class TestCertificates:
         certificate = authority.sign("unseen", names=f"IP:{HERE}", days=60)
         monkeypatch.setattr(encryption, "certificate", None)
         found = judge(certificate)
-        assert found.state == "warning"
-        assert "without the module ssl" in found.finding
+        assert found.state is State.WARNING
+        assert "without the module ssl" in found.text
 
 
 class TestAcceptedKeys:
     def test_none(self) -> None:
-        assert judge_accepted_keys() == Judgement("ok", "none beside the key")
+        found = check_accepted_keys()
+        assert (found.state, found.text) == (State.OK, "none beside the key")
 
     def test_two(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         paths = [tmp_path / "old", tmp_path / "older"]
         for path in paths:
             new_key(path)
         monkeypatch.setenv("OFIPY_AUTH_KEY_FILE_ACCEPTED", ":".join(map(str, paths)))
-        found = judge_accepted_keys()
-        assert found.state == "ok"
-        assert all(str(path) in found.finding for path in paths)
+        found = check_accepted_keys()
+        assert found.state is State.OK
+        assert all(str(path) in found.text for path in paths)
         paths[1].chmod(0o604)
-        check_failed(judge_accepted_keys(), "mode 604", f"chmod 600 {paths[1]}")
+        check_failed(check_accepted_keys(), "mode 604", f"chmod 600 {paths[1]}")
         paths[1].chmod(0o600)
         paths[1].write_bytes(b"short")
-        check_failed(judge_accepted_keys(), "it has 5", "copy")
+        check_failed(check_accepted_keys(), "it has 5", "copy")
         paths[1].unlink()
-        check_failed(judge_accepted_keys(), "No such file", "name a file")
+        check_failed(check_accepted_keys(), "No such file", "name a file")
 
     def test_without_one_to_prove(self, key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OFIPY_AUTH_KEY_FILE_ACCEPTED", str(key))
         monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", "")
-        check_failed(judge_accepted_keys(), "is not set", "set both")
+        check_failed(check_accepted_keys(), "is not set", "set both")
 
 
 def test_the_ciphers_are_those_of_tcp() -> None:
