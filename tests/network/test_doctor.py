@@ -68,6 +68,31 @@ def found(document: dict[str, Any]) -> list[str]:
     ]
 
 
+def segments_of(wires: list[Wire]) -> dict[str, int]:
+    """What TCP of the other host has counted."""
+    words = ["counters", "--host", wires[0].v4, "--json"]
+    ran = subprocess.run(
+        wires[1].host.inside(sys.executable, "-P", "-m", "ofipy", *words),
+        env=os.environ | {"OFIPY_LOG": "error", "OFIPY_PROVIDER": "tcp"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        cwd=tempfile.gettempdir(),
+        check=True,
+    )
+    return {row["name"]: row["value"] for row in json.loads(ran.stdout)["tcp"]}
+
+
+@pytest.mark.usefixtures("server")
+def test_counters_of_the_other_host(wires: list[Wire]) -> None:
+    """Its server has accepted connections, and this host has made them."""
+    before, after = segments_of(wires), segments_of(wires)
+    assert after["PassiveOpens"] > before["PassiveOpens"] > 0
+    assert after["InSegs"] > before["InSegs"]
+    assert after["ActiveOpens"] == 0
+
+
 @pytest.mark.usefixtures("server")
 class TestFaults:
     def test_none(self, wires: list[Wire]) -> None:
