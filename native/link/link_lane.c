@@ -71,7 +71,7 @@ void link_lanes_clear_attempts(struct link_peer *peer)
     for (uint32_t i = 0; i < count_lanes(peer->outer); i++)
         link_lane_find(peer->outer, i)->failed = false;
     peer->chosen = peer->trying = peer->heard = NULL;
-    peer->process_gone = peer->absent = peer->refused = peer->absent_here = false;
+    peer->process_gone = peer->absent = peer->refused = peer->absent_here = peer->deferred = false;
     peer->error = 0;
     free(peer->why);
     free(peer->remedy);
@@ -164,7 +164,9 @@ static void report_unreachable(struct link_peer *peer)
     if (absent && !peer->absent_here)
         append_reason(&peer->remedy, ", or ", TO_BE_FOUND);
     describe_reasons(peer, why);
-    if (absent)
+    if (peer->deferred)
+        outer->endpoint->services->peer_deferred(outer, error, why);
+    else if (absent)
         outer->endpoint->services->peer_absent(outer, why);
     else
         outer->endpoint->services->peer_lost(outer, error, process_gone, why);
@@ -210,9 +212,9 @@ void link_lanes_connect(struct ofp_peer *outer)
 }
 
 /*
- * A lane has ended that this side, or the peer, was connecting. Choose one that is UP, else try the next. A peer that
- * called with a version that this side does not speak may be spoken to by another lane: try those as if the call had
- * been ours.
+ * A lane has ended that this side, or the peer, was connecting. Choose one that is UP, else try the next, unless the
+ * core is to repeat the attempt. A peer that called with a version that this side does not speak may be spoken to by
+ * another lane: try those as if the call had been ours.
  */
 static void resume_lanes(struct link_peer *peer)
 {
@@ -229,7 +231,7 @@ static void resume_lanes(struct link_peer *peer)
         }
         waits |= lane->base.state == OFP_PEER_CONNECTING;
     }
-    if (ours)
+    if (ours && !peer->deferred)
         link_lanes_connect(peer->outer);
     else if (!waits)
         report_unreachable(peer);
@@ -381,6 +383,17 @@ void link_lane_absence_found(struct ofp_peer *inner, const char *text)
     end_lane(lane);
     mark_peer_absent(link_peer_of(lane->outer), lane);
     lane_failed(lane, ECONNREFUSED, false, text);
+}
+
+void link_lane_deferral_found(struct ofp_peer *inner, int error, const char *text)
+{
+    struct link_lane *lane = link_lane_of(inner);
+
+    if (inner->state != OFP_PEER_CONNECTING)
+        return;
+    end_lane(lane);
+    link_peer_of(lane->outer)->deferred = true;
+    lane_failed(lane, error, false, text);
 }
 
 /*

@@ -16,8 +16,8 @@
 #include "link/link_objects.h"
 
 /*
- * Try the lanes in their order. Ends in peer_up, peer_absent or peer_lost of the outer peer, possibly before the call
- * returns.
+ * Try the lanes in their order. Ends in peer_up, peer_absent, peer_deferred or peer_lost of the outer peer, possibly
+ * before the call returns.
  */
 void link_lanes_connect(struct ofp_peer *outer);
 /* Clear the results of all attempts: a new incarnation begins, or the last one has ended. */
@@ -36,6 +36,7 @@ void link_lanes_query_security(const struct ofp_peer *outer, bool *proven, uint1
 void link_lane_connection_begun(struct ofp_peer *inner);
 void link_lane_connected(struct ofp_peer *inner);
 void link_lane_absence_found(struct ofp_peer *inner, const char *text);
+void link_lane_deferral_found(struct ofp_peer *inner, int error, const char *text);
 void link_lane_lost(struct ofp_peer *inner, int error, bool process_gone, const char *text);
 /*
  * A message arrived by a lane that has brought none in this incarnation. Choose the lane if there is no other; begin

@@ -69,6 +69,7 @@ struct link_peer {
     bool absent;         /* a failed lane reported that nobody listens at the address */
     bool refused;        /* a failed lane reported another error */
     bool absent_here;    /* a lane within the host reported that nobody listens */
+    bool deferred;       /* an attempt by a lane can be repeated, so no other lane is tried */
     int error;           /* why the lanes failed; positive errno */
     char *why;           /* description of `error`; owned, may be NULL */
     char *remedy;        /* remedy for the user; owned, may be NULL */

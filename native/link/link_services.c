@@ -263,5 +263,6 @@ const struct ofp_services link_services = {
     .remote_at_device = find_device_key,
     .look_soon = schedule_outer_progress,
     .peer_absent = link_lane_absence_found,
+    .peer_deferred = link_lane_deferral_found,
     .peer_identity_check = link_peer_identity_check,
 };

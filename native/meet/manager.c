@@ -31,9 +31,13 @@ static void store_state(const struct ofpi_meeting_ops *ops, const struct ofp_pee
         meeting->state = state;
 }
 
-static unsigned compute_lateness(const struct ofpi_meeting_ops *ops, const struct ofp_peer *peer)
+/* Why our request was not sent. */
+static struct ofpi_meeting_end build_end(int error, const char *text)
 {
-    return ops->is_late(peer) ? OFPI_MEET_LATE : 0;
+    return (struct ofpi_meeting_end){.error = -error,
+                                     .absent = error == -ECONNREFUSED,
+                                     .deferred = ofpi_meet_is_shortage(-error),
+                                     .text = text[0] ? text : NULL};
 }
 
 /* ------------------------------------------------------------------------------------------------------------- acts */
@@ -42,14 +46,9 @@ static void execute_dial(const struct ofpi_meeting_ops *ops, struct ofp_peer *pe
 {
     char text[OFP_TEXT_MAX] = "";
     int result = ops->dial(peer, text, sizeof(text));
-    bool lacks = ofpi_meet_is_shortage(-result);
 
     if (result)
-        handle_event(ops, peer,
-                     &(struct meeting_event){
-                         .event = lacks ? OFPI_MEET_SHORTAGE : OFPI_MEET_REJECT,
-                         .facts = lacks ? compute_lateness(ops, peer) : 0,
-                         .end = {.error = -result, .absent = result == -ECONNREFUSED, .text = text[0] ? text : NULL}});
+        handle_event(ops, peer, &(struct meeting_event){.event = OFPI_MEET_FAIL, .end = build_end(result, text)});
 }
 
 static void execute_accept(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, void *request)
@@ -103,8 +102,6 @@ static void handle_event(const struct ofpi_meeting_ops *ops, struct ofp_peer *pe
         execute_accept(ops, peer, what->request);
     if (decision.acts & OFPI_MEET_DO_CONNECT)
         execute_dial(ops, peer);
-    if (decision.acts & OFPI_MEET_DO_WAIT)
-        ops->pause(peer);
     if (decision.acts & OFPI_MEET_DO_USE)
         ops->use(peer);
 }
@@ -113,7 +110,9 @@ static void handle_event(const struct ofpi_meeting_ops *ops, struct ofp_peer *pe
 
 void ofpi_meeting_report_loss(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
 {
-    if (end->absent)
+    if (end->deferred)
+        ofp_peer_deferred(peer, end->error, end->text);
+    else if (end->absent)
         ofp_peer_absent(peer, end->text);
     else
         ofp_peer_lost(peer, end->error, end->process_gone, end->text);
@@ -126,16 +125,14 @@ int ofpi_meeting_start(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer
 
     store_state(ops, peer, decision.next);
     result = ops->dial(peer, text, text_size);
-    if (result && ofpi_meet_is_shortage(-result)) {
-        handle_event(ops, peer,
-                     &(struct meeting_event){.event = OFPI_MEET_SHORTAGE,
-                                             .facts = compute_lateness(ops, peer),
-                                             .end = {.error = -result, .text = text[0] ? text : NULL}});
+    if (!result)
         return 0;
-    }
-    if (result)
+    if (!ofpi_meet_is_shortage(-result)) {
         store_state(ops, peer, OFPI_MEET_IDLE);
-    return result;
+        return result;
+    }
+    handle_event(ops, peer, &(struct meeting_event){.event = OFPI_MEET_FAIL, .end = build_end(result, text)});
+    return 0;
 }
 
 void ofpi_meeting_requested(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, void *request, unsigned facts)
@@ -151,19 +148,13 @@ void ofpi_meeting_requested(const struct ofpi_meeting_ops *ops, struct ofp_peer 
                                          .end = facts & OFPI_MEET_RENEWED ? renewed : again});
 }
 
-void ofpi_meeting_answered(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, enum ofpi_meeting_answer answer,
+void ofpi_meeting_answered(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer,
                            const struct ofpi_meeting_end *end)
 {
     struct meeting_event what = {.event = OFPI_MEET_ACCEPT};
 
-    if (answer != OFPI_MEETING_ACCEPTED)
-        what.end = *end;
-    if (answer == OFPI_MEETING_LATER) {
-        what.event = OFPI_MEET_LATER;
-        what.facts = compute_lateness(ops, peer);
-    } else if (answer == OFPI_MEETING_REJECTED) {
-        what.event = OFPI_MEET_REJECT;
-    }
+    if (end)
+        what = (struct meeting_event){.event = OFPI_MEET_FAIL, .end = *end};
     handle_event(ops, peer, &what);
 }
 
@@ -178,7 +169,7 @@ void ofpi_meeting_ended(const struct ofpi_meeting_ops *ops, struct ofp_peer *pee
     struct meeting_event what = {.event = end->unsure ? OFPI_MEET_BROKEN : OFPI_MEET_CLOSED, .end = *end};
 
     if (find_state(ops, peer) == OFPI_MEET_CONNECTING)
-        what.event = OFPI_MEET_REJECT;
+        what.event = OFPI_MEET_FAIL;
     else if (unread)
         what.facts = OFPI_MEET_UNREAD;
     handle_event(ops, peer, &what);
@@ -187,10 +178,4 @@ void ofpi_meeting_ended(const struct ofpi_meeting_ops *ops, struct ofp_peer *pee
 void ofpi_meeting_drained(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, const struct ofpi_meeting_end *end)
 {
     handle_event(ops, peer, &(struct meeting_event){.event = OFPI_MEET_DRAINED, .end = *end});
-}
-
-void ofpi_meeting_expired(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, const struct ofpi_meeting_end *end)
-{
-    handle_event(ops, peer,
-                 &(struct meeting_event){.event = OFPI_MEET_TIMER, .facts = compute_lateness(ops, peer), .end = *end});
 }

@@ -2,7 +2,7 @@
 /*
  * The manager of connection setup. It owns the state of the connection between an endpoint and one peer, decides by the
  * table of meet.h, and executes the acts by a table of operations that each transport supplies. The transport reports
- * what happens by the functions below. Sockets, packets, proofs and timers stay with the transport.
+ * what happens by the functions below. Sockets, packets, proofs and deadlines stay with the transport, and pauses with the core.
  * docs/explanation/meet.md
  *
  * The domain's lock is held in all calls. A function below may call several operations, and an operation may report a
@@ -29,6 +29,7 @@ struct ofpi_meeting_end {
     bool process_gone; /* the process of the peer has ended too */
     bool unsure;       /* the connection broke without a goodbye: `probe` finds out whether the peer is there */
     bool absent;       /* nothing listens at the address */
+    bool deferred;     /* another attempt may succeed: the peer said "later", or a resource is short */
     const char *text;  /* description with a remedy; or NULL. Valid during the call */
 };
 
@@ -58,23 +59,17 @@ struct ofpi_meeting_ops {
     bool (*probe)(struct ofp_peer *peer, const struct ofpi_meeting_end *end);
     /* The connection is agreed upon: report the peer as up to the core. */
     void (*use)(struct ofp_peer *peer);
-    /* Whether the deadline for requests has passed. */
-    bool (*is_late)(const struct ofp_peer *peer);
-    /* Start the back-off timer; ofpi_meeting_expired follows. */
-    void (*pause)(struct ofp_peer *peer);
 };
 
-/* For `lose`: report the loss to the core. It drops the peer, so the transport's `peer_down` closes the connection. */
+/* For `lose`: report to the core. It drops the peer, so the transport's `peer_down` closes the connection. */
 void ofpi_meeting_report_loss(struct ofp_peer *peer, const struct ofpi_meeting_end *end);
-
-enum ofpi_meeting_answer { OFPI_MEETING_ACCEPTED, OFPI_MEETING_LATER, OFPI_MEETING_REJECTED };
 
 /* The core wants a connection: `dial`. 0, or a negative errno, with a text: the core reports it. */
 int ofpi_meeting_start(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, char *text, size_t text_size);
 /* The peer requests a connection. `request` is for `accept` or `refuse`. `facts`: bits of enum ofpi_meet_fact. */
 void ofpi_meeting_requested(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, void *request, unsigned facts);
-/* The peer has answered our request. `end`: why it rejects or defers it; NULL: it accepts. */
-void ofpi_meeting_answered(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, enum ofpi_meeting_answer answer,
+/* Our request is answered, or nobody answers in time. `end`: why it failed; NULL: it is accepted. */
+void ofpi_meeting_answered(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer,
                            const struct ofpi_meeting_end *end);
 /* The peer knows that its request is accepted. */
 void ofpi_meeting_confirmed(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer);
@@ -83,9 +78,6 @@ void ofpi_meeting_ended(const struct ofpi_meeting_ops *ops, struct ofp_peer *pee
                         const struct ofpi_meeting_end *end);
 /* All data of an ended connection is read. */
 void ofpi_meeting_drained(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer,
-                          const struct ofpi_meeting_end *end);
-/* The back-off or the deadline of a request has expired. */
-void ofpi_meeting_expired(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer,
                           const struct ofpi_meeting_end *end);
 
 #endif

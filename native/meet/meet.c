@@ -13,14 +13,12 @@
 #define PUT_OFF OFPI_MEET_DO_PUT_OFF
 #define ACCEPT OFPI_MEET_DO_ACCEPT
 #define CONNECT OFPI_MEET_DO_CONNECT
-#define WAIT OFPI_MEET_DO_WAIT
 #define USE OFPI_MEET_DO_USE
 
 #define OURS_WINS OFPI_MEET_OURS_WINS
 #define RENEWED OFPI_MEET_RENEWED
 #define OPENED OFPI_MEET_OPENED
 #define UNREAD OFPI_MEET_UNREAD
-#define LATE OFPI_MEET_LATE
 #define WANTED OFPI_MEET_WANTED
 
 /* A row that always fits, and a row that fits if these facts apply. */
@@ -35,17 +33,7 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     IF(CONNECTING, REQUEST, OURS_WINS, PUT_OFF, CONNECTING),
     ALWAYS(CONNECTING, REQUEST, CLOSE | ACCEPT, ACCEPTED),
     ALWAYS(CONNECTING, ACCEPT, USE, UP),
-    ALWAYS(CONNECTING, REJECT, CLOSE | LOSE, IDLE),
-    IF(CONNECTING, LATER, LATE, CLOSE | LOSE, IDLE),
-    ALWAYS(CONNECTING, LATER, CLOSE | WAIT, BACKOFF),
-    IF(CONNECTING, SHORTAGE, LATE, CLOSE | LOSE, IDLE),
-    ALWAYS(CONNECTING, SHORTAGE, CLOSE | WAIT, BACKOFF),
-    IF(CONNECTING, TIMER, LATE, CLOSE | LOSE, IDLE),
-
-    /* No request of ours is in flight, so none can cross: accept, whoever would win. */
-    ALWAYS(BACKOFF, REQUEST, ACCEPT, ACCEPTED),
-    IF(BACKOFF, TIMER, LATE, LOSE, IDLE),
-    ALWAYS(BACKOFF, TIMER, CONNECT, CONNECTING),
+    ALWAYS(CONNECTING, FAIL, CLOSE | LOSE, IDLE),
 
     /*
      * Operations that waited for our replaced request wait for the next one. They also wait after the core was told

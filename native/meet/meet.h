@@ -17,7 +17,6 @@
 enum ofpi_meet_state {
     OFPI_MEET_IDLE,       /* no connection */
     OFPI_MEET_CONNECTING, /* our request is in flight */
-    OFPI_MEET_BACKOFF,    /* our request was put off, or resources were short: we request again later */
     OFPI_MEET_ACCEPTED,   /* the peer's request is accepted; it counts once that is confirmed */
     OFPI_MEET_UP,
     OFPI_MEET_DOUBTED, /* up, but the peer may have lost this connection */
@@ -28,11 +27,9 @@ enum ofpi_meet_event {
     OFPI_MEET_CONNECT,  /* operations wait for a connection */
     OFPI_MEET_REQUEST,  /* the peer requests a connection */
     OFPI_MEET_ACCEPT,   /* the peer accepts our request */
-    OFPI_MEET_LATER,    /* the peer puts our request off */
-    OFPI_MEET_REJECT,   /* the peer rejects our request, or nothing listens there */
+    OFPI_MEET_FAIL,     /* our request has failed, for now or for good: it is rejected, put off, or was never sent */
     OFPI_MEET_CONFIRM,  /* our acceptance reached the peer, as far as the transport needs to know */
-    OFPI_MEET_SHORTAGE, /* the last act lacked descriptors, memory or space: ofpi_meet_is_shortage */
-    OFPI_MEET_TIMER,    /* the back-off or the deadline has expired */
+    OFPI_MEET_SHORTAGE, /* the peer's request could not be accepted */
     OFPI_MEET_BROKEN,   /* the connection ended without a goodbye */
     OFPI_MEET_CLOSED,   /* the peer's end of the connection, or the peer, is known to be gone */
     OFPI_MEET_DRAINED   /* all data of the connection is read */
@@ -44,21 +41,19 @@ enum ofpi_meet_fact {
     OFPI_MEET_RENEWED = 2,   /* REQUEST: from another incarnation than the one that we are connected to */
     OFPI_MEET_OPENED = 4,    /* REQUEST: this side requested the connection, so the request may have crossed it */
     OFPI_MEET_UNREAD = 8,    /* data of the connection is unread, and will be read */
-    OFPI_MEET_LATE = 16,     /* the deadline has passed; ofpi_backoff_check_deadline */
-    OFPI_MEET_WANTED = 32    /* operations wait for a connection */
+    OFPI_MEET_WANTED = 16    /* operations wait for a connection */
 };
 
 /* Bits: acts, in the order of execution. */
 enum ofpi_meet_act {
     OFPI_MEET_DO_CLOSE = 1,     /* close the connection that we requested, or accepted and cannot use */
-    OFPI_MEET_DO_LOSE = 2,      /* report to the core that the peer is lost, and close the connection that was up */
+    OFPI_MEET_DO_LOSE = 2,      /* report to the core that the peer is lost, or to be tried again; close what was up */
     OFPI_MEET_DO_DRAIN = 8,     /* read the remaining data, then report DRAINED */
     OFPI_MEET_DO_PROBE = 16,    /* find out whether the peer is there, then report CLOSED */
     OFPI_MEET_DO_PUT_OFF = 32,  /* answer the peer's request with "later", and close its connection */
     OFPI_MEET_DO_ACCEPT = 64,   /* accept the request, then report CONFIRM, or SHORTAGE on failure */
     OFPI_MEET_DO_CONNECT = 128, /* open a connection and request */
-    OFPI_MEET_DO_WAIT = 256,    /* start the back-off timer, then report TIMER */
-    OFPI_MEET_DO_USE = 512      /* report to the core that the peer is up */
+    OFPI_MEET_DO_USE = 256      /* report to the core that the peer is up */
 };
 
 /* One row: in `state`, on `event`, if all `facts` apply (others may too): execute `acts`, enter `next`. */
@@ -97,33 +92,6 @@ enum ofpi_meet_winner { OFPI_MEET_LARGER_WINS, OFPI_MEET_SMALLER_WINS };
 static inline unsigned ofpi_meet_winner_compute(enum ofpi_meet_winner winner, int order)
 {
     return (winner == OFPI_MEET_LARGER_WINS) == (order < 0) ? OFPI_MEET_OURS_WINS : 0;
-}
-
-/* ---------------------------------------------------------------------------------------------------------- back-off */
-
-/* Times in ns. The caller passes the current time. */
-struct ofpi_backoff {
-    uint64_t deadline, pause, longest;
-};
-
-static inline struct ofpi_backoff ofpi_backoff_start(uint64_t deadline, uint64_t first, uint64_t longest)
-{
-    return (struct ofpi_backoff){deadline, first, longest};
-}
-
-/* The time of the next attempt: the pause doubles each time, and the deadline is the limit. */
-static inline uint64_t ofpi_backoff_advance(struct ofpi_backoff *backoff, uint64_t now)
-{
-    uint64_t again = now + backoff->pause;
-
-    backoff->pause = backoff->pause < backoff->longest / 2 ? backoff->pause * 2 : backoff->longest;
-    return again < backoff->deadline ? again : backoff->deadline;
-}
-
-/* The fact for a deadline that has passed. */
-static inline unsigned ofpi_backoff_check_deadline(const struct ofpi_backoff *backoff, uint64_t now)
-{
-    return now >= backoff->deadline ? OFPI_MEET_LATE : 0;
 }
 
 /* Whether a positive errno reports a shortage that may end in a moment. */

@@ -183,7 +183,7 @@ struct ofpi_channel_user {
     void (*moved)(struct ofpi_path *path, void *cookie, int error, int provider_error);
     void (*requested)(struct ofpi_channel *channel, const struct ofpi_path_request *request);
     void (*accepted)(struct ofpi_path *path, const uint8_t *hello, size_t length);
-    void (*refused)(struct ofpi_path *path, bool later, const struct ofpi_meeting_end *end);
+    void (*refused)(struct ofpi_path *path, const struct ofpi_meeting_end *end);
     void (*confirmed)(struct ofpi_path *path);
     /* The path has ended. All packets that arrived before were reported. */
     void (*broken)(struct ofpi_path *path, const struct ofpi_meeting_end *end);

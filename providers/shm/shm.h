@@ -142,7 +142,7 @@ struct shm_link {
     uint32_t bounce_used;        /* our bounce buffers with whole messages that the peer has not returned */
     uint32_t fragments_used;     /* our bounce buffers with fragments that the peer has not returned */
     struct shm_segment segment;  /* the peer's segment */
-    struct shm_process *process; /* NULL: state CONNECTING or BACKOFF, nothing of the peer is mapped */
+    struct shm_process *process; /* NULL: state CONNECTING, nothing of the peer is mapped */
     uint64_t probe_address;      /* address of the incarnation in the peer's process; proves its identity */
     uint64_t drain_until;     /* DRAINING, or DOUBTED after another call: the ring position behind all earlier slots */
     uint64_t probe;           /* id of the PROBE that the peer has not answered; 0: none */

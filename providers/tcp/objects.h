@@ -203,7 +203,7 @@ struct tcp_meeting {
     struct ofp_list handshake; /* in poller->handshakes while the peer's part of the TLS handshake waits to be read */
     uint8_t source;            /* of an accepted connection: which of the poller's sources it came from */
     struct ofp_timer timer;
-    struct ofpi_backoff backoff;
+    uint64_t deadline;         /* of this attempt, probe or farewell */
     struct tcp_race *race;     /* for a peer with several addresses that we connect to; else NULL */
     union tcp_address address; /* the address at which the peer listens */
     uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* see auth.c */
@@ -216,10 +216,8 @@ struct tcp_meeting {
     struct ofpi_versions foreign;
     uint32_t received; /* bytes in `bytes`, an incomplete control message or header */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
-    /* probe.c: the error that ended the connection; connect.c: the error of the last attempt */
-    int error;
+    int error;                           /* probe.c: the error that ended the connection */
     bool answered, second_attempt;       /* probe.c: the probe's connection was accepted; this is the second probe */
-    bool warned;                         /* the log has the warning about missing descriptors; connect.c */
     bool identified;                     /* requests and answers of this connection contain endpoint identities */
     uint8_t identity[OFP_IDENTITY_SIZE]; /* the peer's identity, once it has arrived */
     bool connects_only;                  /* the peer's request says that it does not listen */

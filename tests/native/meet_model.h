@@ -28,7 +28,7 @@ struct transport {
     bool confirms;                   /* an acceptance counts when its answer is here */
     bool drains;                     /* what came by a connection is read to its end before it is lost */
     bool withdraws;                  /* a request whose sender has hung up is seen to be void */
-    bool persists;                   /* a request that ends without an answer is made again */
+    bool persists;                   /* a request that ends without an answer may be made again */
     bool probes;                     /* an end is looked into before it is believed */
 };
 
@@ -51,6 +51,7 @@ struct side {
     uint8_t incarnation, theirs;
     uint8_t wanted; /* operations wait */
     uint8_t probing;
+    uint8_t pausing; /* the core tries again later */
 };
 
 struct world {
@@ -150,7 +151,7 @@ static void check(const struct world *world)
 
         if ((side->meeting.state == OFPI_MEET_CONNECTING) != (side->request != NONE) || has != (side->used != NONE))
             violated("a side that is not where its connections are");
-        if (side->wanted && side->meeting.state == OFPI_MEET_IDLE)
+        if (side->wanted && !side->pausing && side->meeting.state == OFPI_MEET_IDLE)
             violated("operations wait for nothing");
     }
     if (in_use(&sides[0]) && in_use(&sides[1]) && sides[0].used != sides[1].used &&
@@ -179,7 +180,6 @@ static void go(struct world next, bool fault)
 static struct world now;         /* the world that a step changes */
 static struct ofp_peer peers[2]; /* each side's peer */
 static bool faulted;             /* something went wrong within the step */
-static bool late;                /* the deadline of a request has passed within the step */
 static struct {
     uint8_t options, chosen;
 } choices[CHOICES];
@@ -221,7 +221,7 @@ static bool goes_wrong(uint8_t *left)
 static void set_wanted(int who, bool wanted)
 {
     now.side[who].wanted = wanted;
-    peers[who].state = wanted ? OFP_PEER_CONNECTING : OFP_PEER_UNUSED;
+    peers[who].state = wanted && !now.side[who].pausing ? OFP_PEER_CONNECTING : OFP_PEER_UNUSED;
 }
 
 /* Take a step in each way that it can go. False: it cannot be taken. */
@@ -230,7 +230,7 @@ static void take_step(bool (*step)(int who, uint8_t which), int who, uint8_t whi
     choice_count = 0;
     do {
         now = worlds[origin];
-        faulted = late = false;
+        faulted = false;
         choices_made = 0;
         set_wanted(0, now.side[0].wanted);
         set_wanted(1, now.side[1].wanted);

@@ -114,6 +114,7 @@ static int accept_request(struct ofp_peer *peer, void *request)
     /* The core clears what the transport has of a peer that it had lost. */
     if (!now.side[who].wanted)
         now.side[who].meeting.state = OFPI_MEET_IDLE;
+    now.side[who].pausing = false;
     now.side[who].used = which;
     now.side[who].theirs = now.connection[which].incarnation;
     set_wanted(who, true);
@@ -129,15 +130,18 @@ static void put_off(struct ofp_peer *peer, void *request)
 
 static void close_unused(struct ofp_peer *peer) { drop_both(who_of(peer)); }
 
-/* The core drops a peer that it loses. */
+/* The core drops a peer that it loses, or that it tries again later. */
 static void lose(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
 {
-    if (ofpi_meet_is_shortage(end->error) && !late)
-        violated("a shortage ends an attempt before the deadline");
+    bool again = end->deferred;
+
+    if (ofpi_meet_is_shortage(end->error) && !again)
+        violated("a shortage ends the attempts");
     drop_both(who_of(peer));
     now.side[who_of(peer)].probing = false;
     now.side[who_of(peer)].meeting.state = OFPI_MEET_IDLE;
-    set_wanted(who_of(peer), false);
+    now.side[who_of(peer)].pausing = again;
+    set_wanted(who_of(peer), again);
 }
 
 static void drain(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
@@ -167,15 +171,6 @@ static void use(struct ofp_peer *peer)
     set_wanted(who_of(peer), false);
 }
 
-static bool is_late(const struct ofp_peer *peer)
-{
-    (void)peer;
-    late = late || goes_wrong(&now.left.deadlines);
-    return late;
-}
-
-static void start_pause(struct ofp_peer *peer) { (void)peer; }
-
 static const struct ofpi_meeting_ops ops = {
     .find = find,
     .dial = dial,
@@ -186,14 +181,13 @@ static const struct ofpi_meeting_ops ops = {
     .drain = drain,
     .probe = probe,
     .use = use,
-    .is_late = is_late,
-    .pause = start_pause,
 };
 
 /* --------------------------------------------------------------------------------------------------- what can happen */
 
 static const struct ofpi_meeting_end end_known = {.error = ECONNRESET},
-                                     end_unsure = {.error = ECONNRESET, .unsure = true};
+                                     end_unsure = {.error = ECONNRESET, .unsure = true},
+                                     end_deferred = {.error = ECONNREFUSED, .deferred = true};
 
 static void requested(int who, uint8_t which)
 {
@@ -225,7 +219,7 @@ static void ended(int who, uint8_t which)
     bool can_break = side->meeting.state == OFPI_MEET_ACCEPTED || transport->probes;
 
     if (which == side->request && transport->persists)
-        ofpi_meeting_answered(&ops, &peers[who], OFPI_MEETING_LATER, &end_known);
+        ofpi_meeting_answered(&ops, &peers[who], &end_deferred);
     else if (which == side->request)
         ofpi_meeting_ended(&ops, &peers[who], false, &end_known);
     else if (which == side->used)
@@ -251,13 +245,13 @@ static bool arrive(int who, uint8_t which)
         break;
     case ACCEPTANCE:
         now.side[who].theirs = now.side[!who].incarnation;
-        ofpi_meeting_answered(&ops, &peers[who], OFPI_MEETING_ACCEPTED, NULL);
+        ofpi_meeting_answered(&ops, &peers[who], NULL);
         break;
     case LATER:
-        ofpi_meeting_answered(&ops, &peers[who], OFPI_MEETING_LATER, &end_known);
+        ofpi_meeting_answered(&ops, &peers[who], &end_deferred);
         break;
     case REJECTION:
-        ofpi_meeting_answered(&ops, &peers[who], OFPI_MEETING_REJECTED, &end_known);
+        ofpi_meeting_answered(&ops, &peers[who], &end_known);
         break;
     case CONFIRMATION:
         if (now.side[who].meeting.state == OFPI_MEET_ACCEPTED)
@@ -271,12 +265,28 @@ static bool arrive(int who, uint8_t which)
     return true;
 }
 
+/* The core begins an attempt. */
+static void start(int who)
+{
+    char text[OFP_TEXT_MAX] = "";
+
+    now.side[who].pausing = false;
+    set_wanted(who, true);
+    if (ofpi_meeting_start(&ops, &peers[who], text, sizeof(text)) != 0)
+        set_wanted(who, false);
+}
+
 static bool pause_ends(int who, uint8_t which)
 {
     (void)which;
-    if (now.side[who].meeting.state != OFPI_MEET_BACKOFF)
+    if (!now.side[who].pausing)
         return false;
-    ofpi_meeting_expired(&ops, &peers[who], &end_known);
+    if (goes_wrong(&now.left.deadlines)) {
+        now.side[who].pausing = false;
+        set_wanted(who, false);
+    } else {
+        start(who);
+    }
     return true;
 }
 
@@ -306,9 +316,9 @@ static bool deadline_passes(int who, uint8_t which)
     if (!now.left.deadlines || (state != OFPI_MEET_CONNECTING && state != OFPI_MEET_ACCEPTED))
         return false;
     now.left.deadlines--;
-    faulted = late = true;
+    faulted = true;
     if (state == OFPI_MEET_CONNECTING)
-        ofpi_meeting_expired(&ops, &peers[who], &end_known);
+        ofpi_meeting_answered(&ops, &peers[who], &end_known);
     else
         ofpi_meeting_ended(&ops, &peers[who], false, &end_unsure);
     return true;
@@ -346,15 +356,11 @@ static bool breaks(int who, uint8_t which)
 
 static bool connect_wanted(int who, uint8_t which)
 {
-    char text[OFP_TEXT_MAX] = "";
-
     (void)which;
-    if (now.side[who].meeting.state != OFPI_MEET_IDLE || !now.left.wants[who])
+    if (now.side[who].meeting.state != OFPI_MEET_IDLE || now.side[who].pausing || !now.left.wants[who])
         return false;
     now.left.wants[who]--;
-    set_wanted(who, true);
-    if (ofpi_meeting_start(&ops, &peers[who], text, sizeof(text)) != 0)
-        set_wanted(who, false);
+    start(who);
     return true;
 }
 
@@ -463,21 +469,6 @@ static void test_both_sides_must_know_one_winner(void **state)
     assert_non_null(outcome(&yields, &(struct faults){.wants = {1, 1}}));
 }
 
-static void test_back_off(void **state)
-{
-    struct ofpi_backoff backoff = ofpi_backoff_start(1000, 10, 50);
-    uint64_t now = 0;
-
-    (void)state;
-    for (const uint64_t *pause = (const uint64_t[]){10, 20, 40, 50, 50, 0}; *pause; pause++) {
-        assert_int_equal(ofpi_backoff_advance(&backoff, now), now + *pause);
-        now += *pause;
-    }
-    assert_int_equal(ofpi_backoff_check_deadline(&backoff, now), 0);
-    assert_int_equal(ofpi_backoff_advance(&backoff, 980), 1000);
-    assert_int_equal(ofpi_backoff_check_deadline(&backoff, 1000), OFPI_MEET_LATE);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -486,7 +477,6 @@ int main(void)
         cmocka_unit_test(test_all_mishaps_together),
         cmocka_unit_test(test_every_row_is_used),
         cmocka_unit_test(test_both_sides_must_know_one_winner),
-        cmocka_unit_test(test_back_off),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

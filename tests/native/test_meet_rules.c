@@ -18,7 +18,7 @@
 
 #define STATES (OFPI_MEET_DRAINING + 1)
 #define EVENTS (OFPI_MEET_DRAINED + 1)
-#define FACTS 64u
+#define FACTS 32u
 #define ROWS_MAX 64
 #define NO_STATE STATES /* no row: it cannot happen */
 
@@ -64,15 +64,11 @@ static bool can_happen(const struct decision *of)
     case OFPI_MEET_REQUEST:
         return true;
     case OFPI_MEET_ACCEPT:
-    case OFPI_MEET_LATER:
-    case OFPI_MEET_REJECT:
+    case OFPI_MEET_FAIL:
         return of->state == OFPI_MEET_CONNECTING;
     case OFPI_MEET_CONFIRM:
-        return of->state == OFPI_MEET_ACCEPTED;
     case OFPI_MEET_SHORTAGE:
-        return of->state == OFPI_MEET_CONNECTING || of->state == OFPI_MEET_ACCEPTED;
-    case OFPI_MEET_TIMER:
-        return of->state == OFPI_MEET_BACKOFF || (of->state == OFPI_MEET_CONNECTING && is(of, OFPI_MEET_LATE));
+        return of->state == OFPI_MEET_ACCEPTED;
     case OFPI_MEET_BROKEN:
     case OFPI_MEET_CLOSED:
         return has_connection(of->state);
@@ -101,11 +97,6 @@ static bool rule_accepted_request_is_the_connection(const struct decision *of)
 static bool rule_connecting_begins_with_a_request(const struct decision *of)
 {
     return does(of, OFPI_MEET_DO_CONNECT) == is_entered(of, OFPI_MEET_CONNECTING);
-}
-
-static bool rule_back_off_begins_with_a_pause(const struct decision *of)
-{
-    return does(of, OFPI_MEET_DO_WAIT) == is_entered(of, OFPI_MEET_BACKOFF);
 }
 
 static bool rule_core_hears_of_up_once(const struct decision *of)
@@ -138,16 +129,16 @@ static bool rule_core_hears_of_each_loss(const struct decision *of)
 {
     bool was_up = is_up(of->state) || of->state == OFPI_MEET_DRAINING;
     bool ends = was_up && !is_up(of->next) && of->next != OFPI_MEET_DRAINING;
-    bool waited = of->state == OFPI_MEET_CONNECTING || of->state == OFPI_MEET_BACKOFF;
+    bool waited = of->state == OFPI_MEET_CONNECTING;
 
     return does(of, OFPI_MEET_DO_LOSE) == (ends || (waited && of->next == OFPI_MEET_IDLE));
 }
 
 static bool rule_no_other_act(const struct decision *of)
 {
-    return !(of->acts & ~(unsigned)(OFPI_MEET_DO_CLOSE | OFPI_MEET_DO_LOSE | OFPI_MEET_DO_DRAIN | OFPI_MEET_DO_PROBE |
-                                    OFPI_MEET_DO_PUT_OFF | OFPI_MEET_DO_ACCEPT | OFPI_MEET_DO_CONNECT |
-                                    OFPI_MEET_DO_WAIT | OFPI_MEET_DO_USE));
+    return !(of->acts &
+             ~(unsigned)(OFPI_MEET_DO_CLOSE | OFPI_MEET_DO_LOSE | OFPI_MEET_DO_DRAIN | OFPI_MEET_DO_PROBE |
+                         OFPI_MEET_DO_PUT_OFF | OFPI_MEET_DO_ACCEPT | OFPI_MEET_DO_CONNECT | OFPI_MEET_DO_USE));
 }
 
 /* States: what each event leads to. */
@@ -164,21 +155,10 @@ static bool rule_answer_or_confirmation_makes_it_up(const struct decision *of)
     return agreed == is_entered(of, OFPI_MEET_UP);
 }
 
-static bool rule_rejection_is_the_end(const struct decision *of)
+/* Whether to try again is the core's decision. */
+static bool rule_failure_is_the_end(const struct decision *of)
 {
-    return of->event != OFPI_MEET_REJECT || of->next == OFPI_MEET_IDLE;
-}
-
-/* Put off or short of something: a pause, then another request, until the deadline. */
-static bool rule_requests_are_repeated_until_the_deadline(const struct decision *of)
-{
-    bool ours = of->state == OFPI_MEET_CONNECTING || of->state == OFPI_MEET_BACKOFF;
-
-    if (!ours || (of->event != OFPI_MEET_LATER && of->event != OFPI_MEET_SHORTAGE && of->event != OFPI_MEET_TIMER))
-        return true;
-    if (is(of, OFPI_MEET_LATE))
-        return of->next == OFPI_MEET_IDLE;
-    return of->next == (of->event == OFPI_MEET_TIMER ? OFPI_MEET_CONNECTING : OFPI_MEET_BACKOFF);
+    return of->event != OFPI_MEET_FAIL || of->next == OFPI_MEET_IDLE;
 }
 
 /* Our own request gave way to the accepted one, so its operations need another if that fails. */
@@ -255,7 +235,6 @@ static const struct {
     RULE(request_gets_one_answer),
     RULE(accepted_request_is_the_connection),
     RULE(connecting_begins_with_a_request),
-    RULE(back_off_begins_with_a_pause),
     RULE(core_hears_of_up_once),
     RULE(draining_begins_with_reading),
     RULE(doubtful_end_is_probed),
@@ -264,8 +243,7 @@ static const struct {
     RULE(no_other_act),
     RULE(operations_make_a_request),
     RULE(answer_or_confirmation_makes_it_up),
-    RULE(rejection_is_the_end),
-    RULE(requests_are_repeated_until_the_deadline),
+    RULE(failure_is_the_end),
     RULE(lost_crossing_is_made_good),
     RULE(broken_connection_is_doubted),
     RULE(closed_connection_ends_after_its_data),
@@ -384,9 +362,9 @@ static void alter_row(uint32_t i)
     for (unsigned next = 0; next < STATES; next++)
         if (next != table.rows[i].next)
             ALTER(row->next = (uint8_t)next, "next state", next);
-    for (unsigned bit = 0; bit < 10; bit++)
+    for (unsigned bit = 0; bit < 9; bit++)
         ALTER(row->acts ^= (uint16_t)(1u << bit), "act", bit);
-    for (unsigned bit = 0; bit < 6; bit++)
+    for (unsigned bit = 0; bit < 5; bit++)
         ALTER(row->facts ^= (uint8_t)(1u << bit), "fact", bit);
     for (unsigned state = 0; state < STATES; state++)
         if (state != table.rows[i].state)

@@ -154,7 +154,7 @@ struct ofp_endpoint_ops {
 
     /*
      * Start to connect to a peer, which is in state CONNECTING. The attempt ends with a later call of peer_up,
-     * peer_absent or peer_lost. The core treats an error return as peer_lost with that error, and -ECONNREFUSED as
+     * peer_absent, peer_deferred or peer_lost. The core treats an error return as peer_lost with that error, and -ECONNREFUSED as
      * peer_absent. The core calls this for the first operation to a peer, for the first operation after the peer was
      * lost, and again while the peer is absent.
      *

@@ -159,6 +159,12 @@ struct ofp_services {
      * ofp_peer_identity_check.
      */
     int (*peer_identity_check)(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size);
+    /*
+     * State CONNECTING: the peer is there and defers our request, or this side lacks descriptors, memory or space for
+     * it. The core calls `connect` again after a pause, until OFIPY_CONNECT_TIMEOUT; then the peer is lost with this
+     * error and text. Meanwhile the peer may connect to this side. Calls peer_down. Optional: ofp_peer_deferred.
+     */
+    void (*peer_deferred)(struct ofp_peer *peer, int error, const char *text);
 };
 
 static inline struct ofp_peer *ofp_peer_by_address(struct ofp_endpoint *endpoint, const void *address, size_t length)
@@ -178,6 +184,16 @@ static inline void ofp_peer_lost(struct ofp_peer *peer, int error, bool process_
 static inline void ofp_peer_absent(struct ofp_peer *peer, const char *text)
 {
     peer->endpoint->services->peer_absent(peer, text);
+}
+
+static inline void ofp_peer_deferred(struct ofp_peer *peer, int error, const char *text)
+{
+    const struct ofp_services *services = peer->endpoint->services;
+
+    if (services->peer_deferred)
+        services->peer_deferred(peer, error, text);
+    else
+        services->peer_lost(peer, error, false, text);
 }
 
 static inline void ofp_connection_answered(struct ofp_peer *peer, const void *data, size_t length)

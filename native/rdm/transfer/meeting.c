@@ -11,8 +11,6 @@
 #include "ofipy/check.h"
 
 #define MILLISECOND 1000000ull
-#define PAUSE_FIRST (10 * MILLISECOND)
-#define PAUSE_LONGEST (500 * MILLISECOND)
 /* Time for which packets of a lost peer wait for space. */
 #define PATIENCE (1000 * MILLISECOND)
 
@@ -34,7 +32,7 @@ static void meeting_timer_expired(struct ofp_timer *timer, uint64_t now)
     if (ofpi_rdm_peer_of(peer)->meeting.state == OFPI_MEET_DRAINING)
         ofpi_meeting_drained(&meeting_ops, peer, &ofpi_rdm_peer_of(peer)->path->end);
     else
-        ofpi_meeting_expired(&meeting_ops, peer, &(struct ofpi_meeting_end){.error = ETIMEDOUT});
+        ofpi_meeting_answered(&meeting_ops, peer, &(struct ofpi_meeting_end){.error = ETIMEDOUT});
 }
 
 static void start_meeting_timer(struct ofp_peer *peer, uint64_t deadline)
@@ -98,7 +96,7 @@ static int request_path(struct ofp_peer *peer, char *text, size_t text_size)
         return result;
     }
     self->path = path;
-    start_meeting_timer(peer, self->backoff.deadline);
+    start_meeting_timer(peer, read_peer_clock(peer) + endpoint->connect_timeout);
     return 0;
 }
 
@@ -127,15 +125,6 @@ static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct pat
     return NULL;
 }
 
-static void init_meeting(struct ofp_peer *peer)
-{
-    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
-    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
-
-    self->base = peer;
-    self->backoff = ofpi_backoff_start(read_peer_clock(peer) + endpoint->connect_timeout, PAUSE_FIRST, PAUSE_LONGEST);
-}
-
 static int accept_path_request(struct ofp_peer *peer, void *request)
 {
     struct ofpi_rdm_path *path = accept_path(peer, request);
@@ -146,10 +135,9 @@ static int accept_path_request(struct ofp_peer *peer, void *request)
         return -ENOBUFS;
     /* The timer is that of our own request, which was replaced or put off. */
     stop_meeting_timer(peer);
-    if (peer->state != OFP_PEER_CONNECTING) {
+    if (peer->state != OFP_PEER_CONNECTING)
         ofp_peer_connecting(peer);
-        init_meeting(peer);
-    }
+    self->base = peer;
     self->path = path;
     return 0;
 }
@@ -208,16 +196,6 @@ static void put_request_off(struct ofp_peer *peer, void *request)
 
 static void close_unused_path(struct ofp_peer *peer) { abandon_both_paths(ofpi_rdm_peer_of(peer)); }
 
-static bool is_request_late(const struct ofp_peer *peer)
-{
-    return ofpi_backoff_check_deadline(&ofpi_rdm_peer_of(peer)->backoff, read_peer_clock(peer));
-}
-
-static void start_pause(struct ofp_peer *peer)
-{
-    start_meeting_timer(peer, ofpi_backoff_advance(&ofpi_rdm_peer_of(peer)->backoff, read_peer_clock(peer)));
-}
-
 static const struct ofpi_meeting_ops meeting_ops = {
     .find = find_meeting,
     .dial = request_path,
@@ -228,8 +206,6 @@ static const struct ofpi_meeting_ops meeting_ops = {
     .drain = drain_path,
     .probe = probe_peer,
     .use = report_peer_up,
-    .is_late = is_request_late,
-    .pause = start_pause,
 };
 
 /* --------------------------------------------------------------------------------------------- requests of the core */
@@ -242,7 +218,7 @@ int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
                  "which there is none of now");
         return -EHOSTUNREACH;
     }
-    init_meeting(peer);
+    ofpi_rdm_peer_of(peer)->base = peer;
     return ofpi_meeting_start(&meeting_ops, peer, text, text_size);
 }
 
@@ -342,16 +318,15 @@ void ofpi_rdm_accepted(struct ofpi_path *base, const uint8_t *bytes, size_t leng
     error = ofpi_rdm_answer_read(peer, bytes, length, &hello, text, sizeof(text));
     if (!error)
         ofpi_rdm_hello_store(path, &hello);
-    ofpi_meeting_answered(&meeting_ops, peer, error ? OFPI_MEETING_REJECTED : OFPI_MEETING_ACCEPTED,
-                          &(struct ofpi_meeting_end){.error = -error, .text = text});
+    ofpi_meeting_answered(&meeting_ops, peer, error ? &(struct ofpi_meeting_end){.error = -error, .text = text} : NULL);
 }
 
-void ofpi_rdm_refused(struct ofpi_path *base, bool later, const struct ofpi_meeting_end *end)
+void ofpi_rdm_refused(struct ofpi_path *base, const struct ofpi_meeting_end *end)
 {
     struct ofp_peer *peer = find_met_peer(ofpi_rdm_path_of(base));
 
     if (peer)
-        ofpi_meeting_answered(&meeting_ops, peer, later ? OFPI_MEETING_LATER : OFPI_MEETING_REJECTED, end);
+        ofpi_meeting_answered(&meeting_ops, peer, end);
 }
 
 void ofpi_rdm_confirmed(struct ofpi_path *base)

@@ -16,7 +16,7 @@ void ofpi_rdm_peer_disconnect(struct ofp_peer *peer);
 /* Events of the channel; channel.h. */
 void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_request *request);
 void ofpi_rdm_accepted(struct ofpi_path *path, const uint8_t *hello, size_t length);
-void ofpi_rdm_refused(struct ofpi_path *path, bool later, const struct ofpi_meeting_end *end);
+void ofpi_rdm_refused(struct ofpi_path *path, const struct ofpi_meeting_end *end);
 void ofpi_rdm_confirmed(struct ofpi_path *path);
 void ofpi_rdm_broken(struct ofpi_path *path, const struct ofpi_meeting_end *end);
 

@@ -45,7 +45,6 @@ struct ofpi_rdm_peer {
     struct ofpi_meeting meeting;
     struct ofpi_rdm_path *path;  /* the path to the peer; NULL if there is none */
     struct ofpi_rdm_path *other; /* the other end of the path, if the endpoint is its own peer */
-    struct ofpi_backoff backoff;
     struct ofp_timer timer;
 };
 

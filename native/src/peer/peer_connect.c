@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting to a peer. Programs start in any order: while nothing listens at an inserted address, the core calls the
- * provider's `connect` again, with growing pauses. In a pause the peer is in state UNUSED, so that it can connect to
- * this side meanwhile; posted operations stay in its backlog.
+ * Connecting to a peer, and the one loop that tries again. Programs start in any order: while nothing listens at an
+ * inserted address, or a peer defers the request, the core calls the provider's `connect` again, with growing pauses. In
+ * a pause the peer is in state UNUSED, so that it can connect to this side meanwhile; posted operations stay in its
+ * backlog.
  */
 #include "peer/peer_connect.h"
 
@@ -67,30 +68,35 @@ static const char *get_timeout_setting(const struct ofpi_peer *peer)
     return peer->lengthened ? "insert(wait=)" : "OFIPY_CONNECT_TIMEOUT";
 }
 
-static void fail_absent_peer(struct ofpi_peer *peer, uint64_t now, const char *text)
+static void fail_departed_member(struct ofpi_peer *peer)
+{
+    char text[OFP_TEXT_MAX];
+
+    snprintf(text, sizeof(text), "nobody is at the address of rank %u any more; its endpoint or its process has ended",
+             peer->member->rank);
+    ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, text);
+}
+
+static void fail_attempts(struct ofpi_peer *peer, uint64_t now, int error, const char *text)
 {
     /* The remedy follows this separator. */
     const char *remedy = strstr(text, "; ");
     char whole[OFP_TEXT_MAX];
 
-    if (peer->member) {
-        snprintf(whole, sizeof(whole),
-                 "nobody is at the address of rank %u any more; its endpoint or its process has ended",
-                 peer->member->rank);
-        ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, whole);
-        return;
-    }
     if (peer->asked_since != now) {
         snprintf(whole, sizeof(whole), "%.*s, tried for %.0f s (%s)%s", (int)(remedy ? remedy - text : 400), text,
                  compute_seconds(peer->asked_since, now), get_timeout_setting(peer), remedy ? remedy : "");
         text = whole;
     }
-    ofpi_peer_lost(&peer->base, ECONNREFUSED, false, text);
+    ofpi_peer_lost(&peer->base, error, false, text);
 }
 
-static void warn_of_absent_peer(struct ofpi_peer *peer, uint64_t now, const char *text)
+/* A shortage may not end by waiting for other programs, so the operator reads of it at once. */
+static void warn_of_attempts(struct ofpi_peer *peer, uint64_t now, int error, const char *text)
 {
-    if (peer->warned || now - peer->asked_since < SILENCE)
+    bool is_shortage = error != ECONNREFUSED && error != ETIMEDOUT;
+
+    if (peer->warned || (!is_shortage && now - peer->asked_since < SILENCE))
         return;
     peer->warned = true;
     ofpi_log_write(OFP_LOG_WARNING, peer->base.endpoint->info->provider,
@@ -109,27 +115,43 @@ static void schedule_next_attempt(struct ofpi_peer *peer, uint64_t now)
         ofpi_peer_mark_unused(&peer->base);
 }
 
-void ofpi_peer_absence_handle(struct ofp_peer *base, const char *text)
+/* Try again after a pause, or fail: with `patience` 0, or when it is over. */
+static void end_attempt(struct ofpi_peer *peer, uint64_t patience, int error, const char *text, bool absent)
 {
-    struct ofpi_peer *peer = (struct ofpi_peer *)base;
-    uint64_t now = ofpi_clock_read(), patience = ofpi_departure_patience_compute(peer);
+    uint64_t now = ofpi_clock_read();
 
-    if (base->state != OFP_PEER_CONNECTING)
-        return;
     if (!text)
-        text = ofp_strerror(ECONNREFUSED);
+        text = ofp_strerror(error);
     if (!peer->asked_since) {
         peer->asked_since = now;
         peer->pause = PAUSE_FIRST;
         if (peer->ask_until < now + patience)
             peer->ask_until = now + patience;
     }
-    if (!patience || now >= peer->ask_until) {
-        fail_absent_peer(peer, now, text);
-    } else {
-        warn_of_absent_peer(peer, now, text);
+    if (patience && now < peer->ask_until) {
+        warn_of_attempts(peer, now, error, text);
         schedule_next_attempt(peer, now);
+    } else if (absent && peer->member) {
+        fail_departed_member(peer);
+    } else {
+        fail_attempts(peer, now, error, text);
     }
+}
+
+void ofpi_peer_absence_handle(struct ofp_peer *base, const char *text)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+
+    if (base->state == OFP_PEER_CONNECTING)
+        end_attempt(peer, ofpi_departure_patience_compute(peer), ECONNREFUSED, text, true);
+}
+
+void ofpi_peer_deferral_handle(struct ofp_peer *base, int error, const char *text)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+
+    if (base->state == OFP_PEER_CONNECTING)
+        end_attempt(peer, ofpi_endpoint_of_peer(base)->domain->connect_ns, error, text, false);
 }
 
 /* -------------------------------------------------------------------------------------------- requests that wait for a peer */

@@ -107,5 +107,6 @@ const struct ofp_services ofpi_services = {
     .remote_at_device = copy_remote_segment,
     .look_soon = ofpi_progress_schedule,
     .peer_absent = ofpi_peer_absence_handle,
+    .peer_deferred = ofpi_peer_deferral_handle,
     .payload_moved = note_payload_move,
 };

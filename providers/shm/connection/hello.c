@@ -463,7 +463,9 @@ void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text
     }
     snprintf(whole, sizeof(whole), "%s: %.240s", address, text ? text : describe_error(error));
     /* The link is freed, and the meeting with it. */
-    if (meeting->unheard)
+    if (meeting->deferred)
+        ofp_peer_deferred(link->peer, error, whole);
+    else if (meeting->unheard)
         ofp_peer_absent(link->peer, whole);
     else
         shm_link_mark_lost(link, error, false, whole);

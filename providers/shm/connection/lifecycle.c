@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The life of links: they are established, lost, and read to their end. States are those of native/meet (enum
- * ofpi_meet_state): CONNECTING and BACKOFF have no segment yet; ACCEPTED waits for an ACK; UP; DRAINING has ended, and
+ * ofpi_meet_state): CONNECTING has no segment yet; ACCEPTED waits for an ACK; UP; DRAINING has ended, and
  * its last slots are read; IDLE was dropped here. A link outlives the core's peer while the peer may still write: its
  * number is not reused until the process is dead, or said GOODBYE, and the ring has been read past everything that the
  * peer may have claimed. Called under the domain's lock.

@@ -52,7 +52,7 @@ static bool end_overdue_call(struct shm_endpoint *endpoint)
 
     OFP_LIST_EACH(node, following, &endpoint->meetings) {
         struct shm_meeting *meeting = OFP_CONTAINER_OF(node, struct shm_meeting, node);
-        uint64_t began = meeting->backoff.deadline - endpoint->domain->connect_ns;
+        uint64_t began = meeting->deadline - endpoint->domain->connect_ns;
 
         if (meeting->role != SHM_CALLED || now - began < (meeting->link ? ACK_PATIENCE : HELLO_PATIENCE))
             continue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sockets of meetings: connections, and packets with descriptors. Nothing blocks. An attempt that fails for a
- * temporary shortage (descriptors, space in a backlog) is repeated by a timer until the deadline.
+ * The sockets of meetings: connections, and packets with descriptors. Nothing blocks. A request for an arena that fails
+ * for a temporary shortage (descriptors, space in a backlog) is repeated by a timer until the deadline; a call, by the
+ * core.
  */
 #include "connection/meet.h"
 
@@ -214,35 +215,28 @@ static void start_meeting_timer(struct shm_meeting *meeting, uint64_t deadline)
     shm_core->timer_start(domain_of_meeting(meeting), &meeting->timer);
 }
 
-static void start_attempt(struct shm_meeting *meeting);
-
-static void advance_meeting(struct shm_meeting *meeting, enum ofpi_meet_event event)
-{
-    uint64_t now = shm_core->now();
-    unsigned acts = ofpi_meet_state_advance(meeting->state, event, ofpi_backoff_check_deadline(&meeting->backoff, now));
-
-    if (acts & OFPI_MEET_DO_CONNECT)
-        start_attempt(meeting);
-    else if (acts & OFPI_MEET_DO_WAIT)
-        start_meeting_timer(meeting, ofpi_backoff_advance(&meeting->backoff, now));
-    else
-        meeting->endpoint->upper->meeting_failed(meeting, meeting->lack ? meeting->lack : ETIMEDOUT, NULL);
-}
-
 void shm_meeting_retry(struct shm_meeting *meeting, int reason)
 {
+    uint64_t now = shm_core->now();
+    bool can_retry = meeting->role == SHM_REQUESTER && now < meeting->deadline;
+
     close_connection(meeting);
-    meeting->lack = ofpi_meet_is_shortage(reason) ? reason : 0;
-    advance_meeting(meeting, meeting->lack ? OFPI_MEET_SHORTAGE : OFPI_MEET_LATER);
+    if (!can_retry) {
+        meeting->deferred = true;
+        meeting->endpoint->upper->meeting_failed(meeting, ofpi_meet_is_shortage(reason) ? reason : ETIMEDOUT, NULL);
+        return;
+    }
+    meeting->pause = meeting->pause < PAUSE_LONGEST / 2 ? 2 * meeting->pause : PAUSE_LONGEST;
+    start_meeting_timer(meeting, now + meeting->pause < meeting->deadline ? now + meeting->pause : meeting->deadline);
 }
 
-/* Start an attempt, and handle its result. The timer for later attempts calls this too. */
+/* Start an attempt, and handle its result. The meeting may be freed. */
 static void start_attempt(struct shm_meeting *meeting)
 {
     int error = -connect_to_listener(meeting);
 
     if (!error) {
-        start_meeting_timer(meeting, meeting->backoff.deadline);
+        start_meeting_timer(meeting, meeting->deadline);
     } else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE ||
                error == ECONNRESET) {
         shm_meeting_retry(meeting, error);
@@ -256,11 +250,10 @@ static void meeting_expired(struct ofp_timer *timer, uint64_t now)
 {
     struct shm_meeting *meeting = OFP_CONTAINER_OF(timer, struct shm_meeting, timer);
 
-    (void)now;
-    if (meeting->role == SHM_CALLED)
-        meeting->endpoint->upper->meeting_failed(meeting, ETIMEDOUT, NULL);
+    if (meeting->role == SHM_REQUESTER && meeting->watch.fd < 0 && now < meeting->deadline)
+        start_attempt(meeting);
     else
-        advance_meeting(meeting, OFPI_MEET_TIMER);
+        meeting->endpoint->upper->meeting_failed(meeting, ETIMEDOUT, NULL);
 }
 
 struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link)
@@ -273,10 +266,10 @@ struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_m
     meeting->endpoint = endpoint;
     meeting->role = role;
     meeting->link = link;
-    meeting->state = role == SHM_CALLER ? &link->state : &meeting->own_state;
     meeting->watch.fd = -1;
     meeting->timer.expired = meeting_expired;
-    meeting->backoff = ofpi_backoff_start(shm_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
+    meeting->deadline = shm_core->now() + endpoint->domain->connect_ns;
+    meeting->pause = PAUSE_FIRST / 2;
     endpoint->calls += role == SHM_CALLED;
     ofp_list_append(&endpoint->meetings, &meeting->node);
     return meeting;
@@ -323,7 +316,6 @@ int shm_arena_request(struct shm_link *link, uint32_t number)
     if (!meeting)
         return -ENOMEM;
     meeting->arena = number;
-    ofpi_meet_state_advance(meeting->state, OFPI_MEET_CONNECT, 0);
     start_attempt(meeting);
     OFP_SHM_STEP(arena_asked);
     return 0;
@@ -348,7 +340,7 @@ void shm_caller_accept(struct shm_endpoint *endpoint, int fd)
         shm_meeting_free(meeting);
         return;
     }
-    start_meeting_timer(meeting, meeting->backoff.deadline);
+    start_meeting_timer(meeting, meeting->deadline);
     /* The first packet has usually arrived already. */
     read_meeting_packet(&meeting->watch, EPOLLIN);
 }

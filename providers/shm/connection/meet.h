@@ -73,13 +73,12 @@ struct shm_meeting {
     struct shm_endpoint *endpoint;
     struct shm_link *link;  /* the link of the peer; CALLED: NULL until HELLO was answered */
     struct ofp_watch watch; /* fd -1: no connection now */
-    struct ofp_timer timer; /* the next attempt, or the deadline */
-    struct ofpi_backoff backoff;
+    struct ofp_timer timer; /* the deadline; REQUESTER: the next attempt */
+    uint64_t deadline;
+    uint64_t pause; /* REQUESTER: before the next attempt, ns */
     enum shm_meeting_role role;
-    uint8_t *state; /* enum ofpi_meet_state: CALLER: its link's; ASKER: `own_state` */
-    uint8_t own_state;
-    int lack;     /* the shortage at which the last attempt failed, as a positive errno; 0: none */
-    bool unheard; /* no endpoint listened at the last attempt */
+    bool unheard;  /* no endpoint listened at the attempt */
+    bool deferred; /* CALLER: another attempt may succeed */
     uint32_t arena;
     bool keep; /* CALLER: the peer can only be watched by the connection */
 };
@@ -100,8 +99,8 @@ struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_m
 void shm_caller_accept(struct shm_endpoint *endpoint, int fd);
 void shm_meeting_free(struct shm_meeting *meeting);
 /*
- * The attempt failed for this reason (positive; EAGAIN: the peer asks to wait, or does not answer). Try again later, or
- * fail at the deadline.
+ * The attempt failed for this reason (positive; EAGAIN: the peer asks to wait, or does not answer), and another one may
+ * succeed. A caller's is the core's, so this meeting and its link are freed. A requester tries again until its deadline.
  */
 void shm_meeting_retry(struct shm_meeting *meeting, int reason);
 /* 0 or a negative error; -EAGAIN: another attempt may succeed. */

@@ -4,9 +4,8 @@
  *
  * States: CONNECTING (a socket connects, or the back-off timer runs), REQUESTING (the request is sent), PROVING with a
  * key, UP.
- * A peer whose request crosses ours may defer ours; then, and after a shortage of descriptors, another attempt follows
- * until the deadline. The table of native/meet decides; handle_meet_event does what it says. A peer with several
- * addresses
+ * A peer whose request crosses ours may defer ours. Then, and after a shortage of descriptors, the attempt ends, and the
+ * core begins another one. The table of native/meet decides about requests of the peer. A peer with several addresses
  * is tried by race.c. The caller holds the domain's lock; so do timers.
  */
 #include "connection/connect.h"
@@ -26,13 +25,10 @@
 #include "stream/socket.h"
 #include "stream/tls.h"
 
-#define PAUSE_FIRST (10 * TCP_MILLISECOND)
-#define PAUSE_LONGEST (500 * TCP_MILLISECOND)
-
 static void start_attempt(struct tcp_connection *connection);
 static void connect_timer_expired(struct ofp_timer *timer, uint64_t now);
 
-/* ------------------------------------------------------------------------------------------------------------ timers */
+/* -------------------------------------------------------------------------------------------------- deadlines, failures */
 
 /* Name possible reasons why a peer did not answer: a shortage here, or after TCP has connected, reasons there. */
 static void describe_silence(const struct tcp_connection *connection, char *text, size_t text_size)
@@ -56,27 +52,21 @@ static void fail_connect(struct tcp_connection *connection, int error)
     /* A host refuses when no socket listens at the port. */
     if (error == ECONNREFUSED)
         tcp_connection_end_absent(connection, text);
+    else if (ofpi_meet_is_shortage(error) && !connection->endpoint->connects)
+        tcp_connection_end_deferred(connection, error, text);
     else
         tcp_connection_end(connection, error, false, text);
 }
 
-static void fail_at_deadline(struct tcp_connection *connection, int error)
+static void fail_at_deadline(struct tcp_connection *connection)
 {
     char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT], why[OFP_TEXT_MAX / 2] = "";
 
-    if (ofpi_meet_is_shortage(error)) {
-        fail_connect(connection, error);
-        return;
-    }
     tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
-    if (error) {
-        snprintf(text, sizeof(text), "%s refuses connections", address);
-    } else {
-        describe_silence(connection, why, sizeof(why));
-        snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s%s", address,
-                 (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, why[0] ? "; " : "", why);
-    }
-    tcp_connection_end(connection, error ? error : ETIMEDOUT, false, text);
+    describe_silence(connection, why, sizeof(why));
+    snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s%s", address,
+             (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, why[0] ? "; " : "", why);
+    tcp_connection_end(connection, ETIMEDOUT, false, text);
 }
 
 static void start_connect_timer(struct tcp_connection *connection, uint64_t deadline)
@@ -90,30 +80,7 @@ static void start_connect_timer(struct tcp_connection *connection, uint64_t dead
 
 void tcp_connect_start_deadline(struct tcp_connection *connection)
 {
-    start_connect_timer(connection, connection->meeting->backoff.deadline);
-}
-
-/* Our attempt has failed or was deferred. meeting->error has the errno for the final error. */
-static void handle_meet_event(struct tcp_connection *connection, enum ofpi_meet_event event)
-{
-    struct tcp_meeting *meeting = connection->meeting;
-    uint64_t now = tcp_core->now();
-    unsigned acts = ofpi_meet_state_advance(&tcp_peer_of(connection->peer)->meet, event,
-                                            ofpi_backoff_check_deadline(&meeting->backoff, now));
-
-    OFP_CHECK(tcp_peer_of(connection->peer)->connection == connection);
-    if (acts & OFPI_MEET_DO_LOSE) {
-        fail_at_deadline(connection, meeting->error);
-    } else if (acts & OFPI_MEET_DO_CONNECT) {
-        start_attempt(connection);
-    } else if (acts & OFPI_MEET_DO_WAIT) {
-        if (connection->stream.fd >= 0)
-            tcp_connection_close_socket(connection);
-        if (meeting->race)
-            tcp_race_close(meeting->race);
-        connection->hangup = connection->blocked = false;
-        start_connect_timer(connection, ofpi_backoff_advance(&meeting->backoff, now));
-    }
+    start_connect_timer(connection, connection->meeting->deadline);
 }
 
 /* Wake up for the next address, or at the deadline if there is no further one. */
@@ -122,7 +89,7 @@ static void start_race_timer(struct tcp_connection *connection)
     const struct tcp_meeting *meeting = connection->meeting;
     uint64_t moment = tcp_core->now() + TCP_RACE_PAUSE;
 
-    if (tcp_race_has_next(meeting->race) && moment < meeting->backoff.deadline)
+    if (tcp_race_has_next(meeting->race) && moment < meeting->deadline)
         start_connect_timer(connection, moment);
     else
         tcp_connect_start_deadline(connection);
@@ -133,11 +100,11 @@ static void connect_timer_expired(struct ofp_timer *timer, uint64_t now)
     const struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
     struct tcp_connection *connection = meeting->connection;
 
-    if (meeting->race && meeting->race->open && now < meeting->backoff.deadline) {
+    if (meeting->race && meeting->race->open && now < meeting->deadline) {
         tcp_race_start_next(connection);
         start_race_timer(connection);
     } else {
-        handle_meet_event(connection, OFPI_MEET_TIMER);
+        fail_at_deadline(connection);
     }
 }
 
@@ -159,19 +126,6 @@ void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *te
     snprintf(text, text_size, "cannot connect to %s%s: %s%s", address, others, why, describe_remedy(error));
 }
 
-/* Warn long before the deadline, so that the operator can act. */
-static void warn_of_shortage(struct tcp_connection *connection, int error)
-{
-    char text[OFP_TEXT_MAX];
-
-    if (connection->meeting->warned)
-        return;
-    connection->meeting->warned = true;
-    tcp_connect_error_describe(connection->peer, error, text, sizeof(text));
-    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u %s; it tries again until OFIPY_CONNECT_TIMEOUT",
-                  tcp_endpoint_id_of(connection->endpoint), text);
-}
-
 static int connect_to_address(struct tcp_connection *connection)
 {
     const struct ofp_peer *peer = connection->peer;
@@ -187,17 +141,12 @@ static void start_attempt(struct tcp_connection *connection)
     int error = meeting->race ? -tcp_race_start(connection) : connect_to_address(connection);
 
     meeting->received = 0;
-    meeting->error = -error;
-    if (!error && meeting->race) {
-        start_race_timer(connection);
-    } else if (!error) {
-        tcp_connect_start_deadline(connection);
-    } else if (ofpi_meet_is_shortage(-error)) {
-        warn_of_shortage(connection, -error);
-        handle_meet_event(connection, OFPI_MEET_SHORTAGE);
-    } else {
+    if (error)
         fail_connect(connection, -error);
-    }
+    else if (meeting->race)
+        start_race_timer(connection);
+    else
+        tcp_connect_start_deadline(connection);
 }
 
 int tcp_peer_start_connect(struct ofp_peer *peer)
@@ -209,8 +158,7 @@ int tcp_peer_start_connect(struct ofp_peer *peer)
         return -ENOMEM;
     connection->peer = peer;
     connection->connector = true;
-    connection->meeting->backoff =
-        ofpi_backoff_start(tcp_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
+    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
     tcp_peer_of(peer)->connection = connection;
     if (peer->other_count && !(connection->meeting->race = tcp_race_create(peer))) {
         tcp_connection_discard(connection);
@@ -323,9 +271,11 @@ bool tcp_connect_retry_key(struct tcp_connection *connection)
 
 void tcp_request_deferred(struct tcp_connection *connection)
 {
-    clear_attempt(connection);
-    connection->meeting->error = ECONNREFUSED;
-    handle_meet_event(connection, OFPI_MEET_LATER);
+    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
+
+    tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
+    snprintf(text, sizeof(text), "%s refuses connections", address);
+    tcp_connection_end_deferred(connection, ECONNREFUSED, text);
 }
 
 static int check_peer_identity(const struct tcp_connection *connection, char *text, size_t text_size)

@@ -16,7 +16,7 @@ void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *te
 bool tcp_connect_retry_encrypted(struct tcp_connection *connection);
 /* The peer has refused the key: start again with the next one. False: there is none, or the connection is another one. */
 bool tcp_connect_retry_key(struct tcp_connection *connection);
-/* The peer rejected our request for now: native/meet decides between another attempt and an error. */
+/* The peer rejected our request for now: the core decides between another attempt and an error. */
 void tcp_request_deferred(struct tcp_connection *connection);
 /* Start the timer that ends the attempt at the meeting's deadline. */
 void tcp_connect_start_deadline(struct tcp_connection *connection);

@@ -228,6 +228,17 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
         ofp_peer_lost(peer, error, process_gone, text);
 }
 
+void tcp_connection_end_deferred(struct tcp_connection *connection, int error, const char *text)
+{
+    struct ofp_peer *peer = connection->peer;
+
+    if (connection->state == TCP_OVER)
+        return;
+    tcp_connection_discard(connection);
+    if (peer)
+        ofp_peer_deferred(peer, error, text);
+}
+
 void tcp_connection_end_absent(struct tcp_connection *connection, const char *text)
 {
     struct ofp_peer *peer = connection->peer;
@@ -284,7 +295,7 @@ static void leave_timer_expired(struct ofp_timer *timer, uint64_t now)
     struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
     struct tcp_connection *connection = meeting->connection;
 
-    if (now >= meeting->backoff.deadline || tcp_connection_drain(connection)) {
+    if (now >= meeting->deadline || tcp_connection_drain(connection)) {
         tcp_connection_discard(connection);
         return;
     }
@@ -316,7 +327,7 @@ void tcp_connection_start_leaving(struct tcp_connection *connection)
     remove_linked_node(&connection->creditor);
     connection->stalled = false;
     connection->meeting->connection = connection;
-    connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
     connection->meeting->timer =
         (struct ofp_timer){.deadline = tcp_core->now() + TCP_MILLISECOND, .expired = leave_timer_expired};
     tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);

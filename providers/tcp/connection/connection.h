@@ -21,6 +21,8 @@ void tcp_connection_close_socket(struct tcp_connection *connection);
 void tcp_connection_discard(struct tcp_connection *connection);
 /* End it, and report to the core that no endpoint is at the peer's address. */
 void tcp_connection_end_absent(struct tcp_connection *connection, const char *text);
+/* End it, and report to the core that another attempt may succeed. */
+void tcp_connection_end_deferred(struct tcp_connection *connection, int error, const char *text);
 /* End it, and report the peer as lost if the connection had one. */
 void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text);
 /* End it because the peer violated the protocol. */

@@ -77,7 +77,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     if (peer->private_data_length)
         memcpy(connection->meeting->private_data, peer->private_data, peer->private_data_length);
     connection->meeting->private_length = (uint16_t)peer->private_data_length;
-    connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
     tcp_socket_set_options(endpoint, connection->stream.fd);
     if (connect_bound_socket(connection->stream.fd, peer) != 0 && errno != EINPROGRESS)
         error = -errno;

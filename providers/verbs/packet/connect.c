@@ -117,13 +117,13 @@ int verbs_path_connect(struct ofpi_path *base, const uint8_t *hello, size_t leng
 static void report_no_listener(struct verbs_path *path)
 {
     path->base->channel->user->refused(
-        path->base, false,
-        &(struct ofpi_meeting_end){.error = ECONNREFUSED, .absent = true, .text = "nobody listens there"});
+        path->base, &(struct ofpi_meeting_end){.error = ECONNREFUSED, .absent = true, .text = "nobody listens there"});
 }
 
 static void report_rejection(struct verbs_path *path, bool later, int error, const char *why)
 {
-    path->base->channel->user->refused(path->base, later, &(struct ofpi_meeting_end){.error = error, .text = why});
+    path->base->channel->user->refused(path->base,
+                                       &(struct ofpi_meeting_end){.error = error, .deferred = later, .text = why});
 }
 
 static void fail_path(struct verbs_path *path, const char *what, int error)

@@ -206,7 +206,7 @@ static void packet_came(struct ofpi_channel *channel, struct ofpi_path *path, co
 
 static void refused(struct ofpi_path *path, const struct rdmfake_event *event)
 {
-    struct ofpi_meeting_end end = {.error = ECONNREFUSED, .text = "the peer refused"};
+    struct ofpi_meeting_end end = {.error = ECONNREFUSED, .deferred = event->flag, .text = "the peer refused"};
     char text[OFP_TEXT_MAX];
     int error = event->length
                     ? path->channel->user->first_hello_check(path, event->bytes, event->length, text, sizeof(text))
@@ -214,7 +214,7 @@ static void refused(struct ofpi_path *path, const struct rdmfake_event *event)
 
     if (error)
         end = (struct ofpi_meeting_end){.error = -error, .text = text};
-    path->channel->user->refused(path, event->flag, &end);
+    path->channel->user->refused(path, &end);
 }
 
 static void ended(struct ofpi_path *path, const struct rdmfake_event *event)
