@@ -51,7 +51,9 @@ def expected_files() -> set[str]:
             result.add(name.replace("native/include", "ofipy/include", 1))
         elif name.startswith("providers/") and name.endswith(".py"):
             result.add(f"ofipy/{name}")
-        elif not name.startswith(("providers/", "ofipy/requests/")) and not name.endswith(("meson.build", "README.md")):
+        elif not name.startswith(("providers/", "ofipy/requests/")) and not name.endswith(
+            ("meson.build", "README.md")
+        ):
             result.add(name)
     return result
 

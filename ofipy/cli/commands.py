@@ -5,9 +5,9 @@ import rich_click as click
 
 from ofipy.cli.filters import parse_filters
 from ofipy.cli.key_commands import key
-from ofipy.cli.monitor import HOST, ROOT, exporter, top
+from ofipy.cli.monitor import exporter, top
 from ofipy.cli.ping_command import ping
-from ofipy.cli.support import Seconds
+from ofipy.cli.support import HOST, JSON, JSON_LINES, ROOT, Seconds
 from ofipy.cli.trace_commands import trace
 
 __all__ = ["ofipy_command"]
@@ -61,7 +61,7 @@ ofipy_command.add_command(top)
 @click.option(
     "--version", "show_versions", is_flag=True, help="Show what `ofipy version` does, for reports of faults."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def info(
     provider: str | None,
     caps: str | None,
@@ -133,7 +133,7 @@ def info(
     metavar="SECONDS",
     help="End with exit code 124 after this time.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def pingpong(
     host: str | None,
     provider: str | None,
@@ -197,7 +197,7 @@ def worker(address: str, name: str | None) -> int:
 
 
 @ofipy_command.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def version(as_json: bool) -> None:
     """Print the versions of ofipy, its providers, Python and the system."""
     from ofipy.cli import version as module
@@ -240,7 +240,7 @@ def version(as_json: bool) -> None:
     help="Write the findings into one HTML file, too.",
 )
 @click.option("--strict", "is_strict", is_flag=True, help="Exit with 1 for warnings, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def doctor(
     host: str | None,
     serve: str | None,
@@ -294,7 +294,7 @@ def doctor(
 )
 @ROOT
 @HOST
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --watch one a line.")
+@JSON_LINES
 def devinfo(
     place: str | None,
     watch: float | None,
@@ -339,7 +339,7 @@ def check_look(root: str | None, host: str | None, watch: float | None, number: 
 )
 @ROOT
 @HOST
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --watch one a line.")
+@JSON_LINES
 def counters(
     place: str | None,
     errors: bool,
@@ -381,7 +381,7 @@ def counters(
 )
 @click.option("--dot", metavar="FILE", help="Write the graph in Graphviz's language; - is standard output.")
 @click.option("--svg", metavar="FILE", help="Draw the graph with Graphviz.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def topology(
     files: tuple[str, ...],
     root: str | None,
@@ -404,7 +404,7 @@ def topology(
 
 @ofipy_command.command(context_settings={"ignore_unknown_options": True})
 @click.argument("error", metavar="CODE|NAME")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def strerror(error: str, as_json: bool) -> None:
     """Say what an error is: a number, or a name such as EAGAIN, FI_ETRUNC or PeerLost."""
     from ofipy.cli.strerror import show_error

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import rich_click as click
 
+from ofipy.cli.support import JSON
+
 __all__ = ["key"]
 
 
@@ -25,7 +27,7 @@ def new(file: Path) -> None:
 @key.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--tls", is_flag=True, required=True, help="Show the pre-shared key of TLS, and its name.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def show(file: Path, tls: bool, as_json: bool) -> None:
     """Show what endpoints derive from the key in FILE. Keep the output as secret as the key."""
     from ofipy.cli.key import show_tls_key

@@ -3,21 +3,9 @@
 
 import rich_click as click
 
-from ofipy.cli.support import Seconds
+from ofipy.cli.support import JSON_LINES, ROOT, interval
 
-__all__ = ["HOST", "ROOT", "exporter", "top"]
-
-ROOT = click.option(
-    "--root",
-    metavar="DIR|TAR",
-    type=click.Path(),
-    help="Read the recorded machine in this folder or tar archive, not this host.",
-)
-HOST = click.option(
-    "--host",
-    metavar="HOST[:PORT]",
-    help="Look at another host, on which `ofipy doctor --serve` runs.",
-)
+__all__ = ["exporter", "top"]
 
 
 @click.command()
@@ -39,14 +27,7 @@ HOST = click.option(
     type=click.Path(dir_okay=False),
     help="Keep sums in this file, so that none falls when the exporter starts again.",
 )
-@click.option(
-    "--interval",
-    type=Seconds(),
-    metavar="SECONDS",
-    default=1,
-    show_default=True,
-    help="Time between two looks at the processes.",
-)
+@interval("Time between two looks at the processes.")
 @click.option(
     "--peers",
     type=click.IntRange(0, 100),
@@ -91,15 +72,7 @@ def exporter(
 
 
 @click.command()
-@click.option(
-    "-i",
-    "--interval",
-    type=Seconds(),
-    metavar="SECONDS",
-    default=1,
-    show_default=True,
-    help="Time over which rates are measured.",
-)
+@interval("Time over which rates are measured.", "-i")
 @click.option(
     "-n",
     "--number",
@@ -120,7 +93,7 @@ def exporter(
     metavar="NUMBER",
     help="Show so many peers, the first ones of that order. Default: all.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document a line.")
+@JSON_LINES
 def top(interval: float, number: int | None, sort: str, peers: int | None, as_json: bool) -> None:
     """Show what processes that use ofipy, their endpoints and peers, and RDMA ports do, until Ctrl-C."""
     from ofipy.cli.top import show_top

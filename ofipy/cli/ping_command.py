@@ -3,7 +3,7 @@
 
 import rich_click as click
 
-from ofipy.cli.support import Seconds
+from ofipy.cli.support import JSON, Seconds, interval
 
 __all__ = ["ping"]
 
@@ -24,15 +24,7 @@ __all__ = ["ping"]
     metavar="NUMBER",
     help="So many messages; default: until Ctrl-C.",
 )
-@click.option(
-    "-i",
-    "--interval",
-    type=click.FloatRange(0, 1e6),
-    metavar="SECONDS",
-    default=1,
-    show_default=True,
-    help="Time from one message to the next; 0: at once.",
-)
+@interval("Time from one message to the next; 0: at once.", "-i", values=click.FloatRange(0, 1e6))
 @click.option(
     "-s",
     "--size",
@@ -61,7 +53,7 @@ __all__ = ["ping"]
     show_default=True,
     help="Time in which the server has to answer for the first time.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document at the end.")
+@JSON
 def ping(
     host: str | None,
     serve: str | None,

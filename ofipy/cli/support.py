@@ -12,7 +12,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "HOST",
+    "JSON",
+    "JSON_LINES",
+    "ROOT",
     "CommandError",
     "ExitCode",
     "Seconds",
     "data_console",
     "deadline",
+    "interval",
     "is_missing_provider",
     "print_json",
     "run_command",
@@ -90,6 +95,38 @@ class Seconds(click.FloatRange):
         if math.isnan(seconds):
             self.fail(f"{value} is no time", param, ctx)
         return seconds
+
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+ROOT: Option = click.option(
+    "--root",
+    metavar="DIR|TAR",
+    type=click.Path(),
+    help="Read the recorded machine in this folder or tar archive, not this host.",
+)
+HOST: Option = click.option(
+    "--host",
+    metavar="HOST[:PORT]",
+    help="Look at another host, on which `ofipy doctor --serve` runs.",
+)
+JSON: Option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+JSON_LINES: Option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document, or one a line where there are several."
+)
+
+
+def interval(help: str, *short: str, values: click.FloatRange | None = None) -> Option:
+    """Make the option ``--interval``, a second unless the user says otherwise."""
+    return click.option(
+        *short,
+        "--interval",
+        type=values or Seconds(),
+        metavar="SECONDS",
+        default=1,
+        show_default=True,
+        help=help,
+    )
 
 
 @contextlib.contextmanager

@@ -44,6 +44,7 @@ _MARKS = {
 }
 _IP = ("InNoECTPkts", "InECT1Pkts", "InECT0Pkts", "InCEPkts")
 _PAUSED = re.compile(r"[rt]x_(prio[0-7]|global)_pause_duration")  # microseconds
+_GUESSES = ("TCPLossProbes", "TCPDSACKRecv")
 _STANDING = "since the counters began"
 
 
@@ -89,18 +90,26 @@ def check_retransmissions(host: Host) -> Iterator[Finding]:
             yield judge_retransmissions(place, share, is_software=device.bus is None)
 
 
-def check_tcp(host: Host) -> Iterator[Finding]:
-    """How much TCP sends again now, over all connections of the host: at most a warning, as some may be far away."""
+def check_tcp(host: Host, *, is_measured: bool = False) -> Iterator[Finding]:
+    """How much of what TCP sent between both moments was lost, over all connections of the host.
+
+    TCP sends some segments again in case they were lost, and its peers report those that had arrived after all. Neither
+    kind is a loss. Unless the connections are those of a measurement, it is at most a warning: some may lead far away.
+    """
     repeated, sent = host.growth(NETWORK, "RetransSegs"), host.growth(NETWORK, "OutSegs")
     if repeated is None or sent is None:
         return
-    share = min(repeated / sent, 1.0) if sent and repeated >= LEAST_SEGMENTS else 0.0
-    text = f"{repeated} of {sent} segments were sent again in {host.seconds:.1f} s"
-    warning, _ = SOFTWARE_RETRANSMISSIONS if host.is_network_software else TCP_REPEATED
+    lost = max(0, repeated - sum(host.growth(NETWORK, name) or 0 for name in _GUESSES))
+    share = min(lost / sent, 1.0) if sent and lost >= LEAST_SEGMENTS else 0.0
+    text = f"{lost} of {sent} segments were lost and sent again in {host.seconds:.1f} s"
+    warning, failure = SOFTWARE_RETRANSMISSIONS if host.is_network_software else TCP_REPEATED
+    remedy = "ofipy doctor HOST to each host of the job says which way loses; ofipy top shows who sends where"
+    counters = host.counters(NETWORK)
+    names = ("RetransSegs", *(name for name in _GUESSES if name in counters))
     yield judge(
-        "port.retransmit", share, text, place=NETWORK, sources=(host.counters(NETWORK)["RetransSegs"].source,),
-        warning=warning, failure=float("inf"),
-        remedy="ofipy doctor HOST to each host of the job says which way loses; ofipy top shows who sends where",
+        "port.retransmit", share, text, place=NETWORK,
+        sources=tuple(dict.fromkeys(counters[name].source for name in names)),
+        warning=warning, failure=failure if is_measured else float("inf"), remedy=remedy,
     )  # fmt: skip
 
 

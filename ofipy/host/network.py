@@ -28,6 +28,7 @@ _EXTENDED = {
             "TCPAbortOnMemory",
             "TCPAbortOnTimeout",
             "TCPBacklogDrop",
+            "TCPDSACKRecv",
             "TCPDeliveredCE",
             "TCPFastRetrans",
             "TCPFromZeroWindowAdv",

@@ -16,6 +16,21 @@ from contextlib import contextmanager
 SECONDS = 100
 
 
+def run_command(*words: str, code: int = 0, **environment: str) -> tuple[str, str]:
+    """What a subcommand of ``ofipy`` prints; it has to end with this code."""
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "ofipy", *words],
+        env=os.environ | {"OFIPY_LOG": "error"} | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ran.returncode == code, (ran.returncode, ran.stdout, ran.stderr)
+    return ran.stdout, ran.stderr
+
+
 def free_port() -> int:
     """A port that nobody has now."""
     with socket.socket() as listener:

@@ -19,11 +19,13 @@ from typing import Any
 import pytest
 
 import ofipy
+from ofipy.doctor.congestion import check_tcp
 from ofipy.doctor.finding import State
-from ofipy.doctor.job.losses import Segments, judge_losses, read_segments
+from ofipy.doctor.host import NETWORK, Host, Moment
 from ofipy.doctor.job.namespace import NamespaceReader
 from ofipy.doctor.job.pairs import Pair, count_rounds, find_partner, read_pair
 from ofipy.doctor.job.ranking import examine_pairs, rank_hosts
+from ofipy.host.counter import Counter, build_counter
 from ofipy.host.tree import Tree
 
 SECONDS = 100
@@ -107,29 +109,41 @@ class TestRanking:
 
 
 class TestLosses:
+    """On a host with a card, unless it is a network of software."""
+
+    def judge(self, sent: int, repeated: int, guessed: int = 0, *, software: bool = False) -> State:
+        before = Moment({NETWORK: self.counters(1000, 100, 7)})
+        now = Moment({NETWORK: self.counters(1000 + sent, 100 + repeated, 7 + guessed)})
+        host = Host(Tree(), (), now, before, 1.0, is_guest=software, nodes=(0,))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Host, "interfaces", lambda _: ["ens1"])
+            (finding,) = check_tcp(host, is_measured=True)
+            (alone,) = check_tcp(host)
+        assert alone.state is (State.WARNING if finding.state is State.FAILED else finding.state)
+        return finding.state
+
+    def counters(self, sent: int, repeated: int, guessed: int) -> dict[str, Counter]:
+        values = {"OutSegs": sent, "RetransSegs": repeated, "TCPLossProbes": guessed}
+        return {name: build_counter(name, value, "proc/net/snmp") for name, value in values.items()}
+
     @pytest.mark.parametrize(
-        ("sent", "repeated", "states"),
+        ("sent", "repeated", "guessed", "state"),
         [
-            (50, 50, []),
-            (10_000, 0, [State.OK]),
-            (200, 9, [State.OK]),
-            (10_000, 20, [State.WARNING]),
-            (10_000, 200, [State.FAILED]),
+            (0, 0, 0, State.OK),
+            (10_000, 0, 0, State.OK),
+            (200, 9, 0, State.OK),
+            (10_000, 20, 0, State.WARNING),
+            (10_000, 20, 12, State.OK),
+            (10_000, 200, 0, State.FAILED),
+            (10_000, 200, 300, State.OK),
         ],
     )
-    def test_thresholds(self, sent: int, repeated: int, states: list[State]) -> None:
-        found = judge_losses(Segments(1000, 100), Segments(1000 + sent, 100 + repeated), is_software=False)
-        assert [each.state for each in found] == states
+    def test_thresholds(self, sent: int, repeated: int, guessed: int, state: State) -> None:
+        assert self.judge(sent, repeated, guessed) is state
 
     def test_a_network_of_software_may_lose_more(self) -> None:
-        states = [
-            judge_losses(Segments(0, 0), Segments(10_000, repeated), is_software=True)[0].state
-            for repeated in (99, 101, 1001)
-        ]
+        states = [self.judge(10_000, repeated, software=True) for repeated in (99, 101, 1001)]
         assert states == [State.OK, State.WARNING, State.FAILED]
-
-    def test_this_host(self) -> None:
-        assert read_segments(Tree()).sent >= 0
 
 
 def run(*words: str, code: int | None = 0, **environment: str) -> tuple[str, str]:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path as File
 from typing import Any
 
@@ -40,24 +40,13 @@ from ofipy.ping.place import Place
 from ofipy.ping.server import open_server
 from ofipy.ping.tally import Tally
 from ofipy.ping.wire import HELLO, TAG_ANSWER, TAG_ASK, WireError, pack_hello
-from tests.host.servers import free_port, here, serving
+from tests.host.servers import free_port, here, run_command, serving
 
 SECONDS = 20
 TOKEN = b"0123456789abcdef"
 
 
-def doctor(*words: str, code: int = 0, **environment: str) -> tuple[str, str]:
-    ran = subprocess.run(
-        [sys.executable, "-P", "-m", "ofipy", "doctor", *words],
-        env=os.environ | {"OFIPY_LOG": "error"} | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert ran.returncode == code, (ran.returncode, ran.stdout, ran.stderr)
-    return ran.stdout, ran.stderr
+doctor = partial(run_command, "doctor")
 
 
 def of_rule(document: dict[str, Any], rule: str) -> list[dict[str, Any]]:
@@ -147,6 +136,12 @@ class TestRules:
         measured = healthy()
         measured.raw = slow(measured, segments=20, repeated=9)
         assert bad(measured) == {}
+
+    def test_devices_are_compared_with_a_queue_pair(self) -> None:
+        measured = healthy()
+        measured.way = "verbs"
+        measured.provider = slow(measured, seconds=1.5)
+        assert "of the bare queue pair" in bad(measured)["ladder.provider"].text
 
     def test_software_is_not_judged_by_ratios(self) -> None:
         measured = healthy()
@@ -328,15 +323,15 @@ class TestCommand:
 class Double:
     """A server in a thread of this process, and a client that has met it."""
 
-    def __init__(self, answer: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(self, answer: Callable[[bytes], bytes] | None = None, provider: str = "shm") -> None:
         place = Place("127.0.0.1", free_port())
         self.ended = threading.Event()
-        self.endpoint = open_server(place, "shm")
+        self.endpoint = open_server(place, provider)
         self._answer = answer
         self._server = DoctorServer(self.endpoint, "127.0.0.1", Tree()) if answer is None else None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
-        self.lane = Lane(place, provider="shm")
+        self.lane = Lane(place, provider=provider)
         self.lane.meet(SECONDS)
         self.client = Client(self.lane, Tree(), seconds=0.05, is_guest=False)
 
@@ -372,13 +367,43 @@ class Double:
 def double() -> Iterator[Callable[..., Double]]:
     made: list[Double] = []
 
-    def make(answer: Callable[[bytes], bytes] | None = None) -> Double:
-        made.append(Double(answer))
+    def make(answer: Callable[[bytes], bytes] | None = None, provider: str = "shm") -> Double:
+        made.append(Double(answer, provider))
         return made[-1]
 
     yield make
     for each in made:
         each.close()
+
+
+class TestPairs:
+    """Bare pairs are for devices. A connection over tcp has the same calls."""
+
+    def test_both_directions(self, double: Callable[..., Double]) -> None:
+        client = double(provider="tcp").client
+        client._begin()
+        flows = client._run_flow(client._send_pair), client._run_flow(client._receive_pair)
+        assert [each.error for each in flows] == ["", ""]
+        assert all(each.bytes >= 1 << 20 and each.rate for each in flows)
+
+    def test_who_does_not_know_the_token(self, double: Callable[..., Double]) -> None:
+        client = double(provider="tcp").client
+        client._begin()
+        client._token = bytes(len(TOKEN))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ofipy.doctor.peer.queue_pair.PATIENCE", 0.5)
+            flow = client._run_flow(client._send_pair)
+            assert "refused" in flow.error or "rejected" in flow.error, flow
+            assert flow.rate is None
+            client._token = bytes(1)  # the server goes on
+            assert client._ask("clock")["time"] > 0
+
+    def test_memory_that_is_none(self, double: Callable[..., Double]) -> None:
+        client = double(provider="tcp").client
+        client._begin()
+        for region in ("", "zz", bytes(40).hex(), 7):
+            with pytest.raises(Refused, match="lends no memory"):
+                client._ask("pair_down", node="127.0.0.1", seconds=0.1, region=region)
 
 
 class TestServers:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +33,12 @@ from ofipy.ping.wire import (
     parse_hello,
     parse_versions,
 )
-from tests.host.servers import free_port, here, serving
+from tests.host.servers import free_port, here, run_command, serving
 
 SECONDS = 20
 
 
-def ping(*words: str, code: int = 0, **environment: str) -> tuple[str, str]:
-    ran = subprocess.run(
-        [sys.executable, "-P", "-m", "ofipy", "ping", *words],
-        env=os.environ | {"OFIPY_LOG": "error"} | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert ran.returncode == code, (ran.returncode, ran.stdout, ran.stderr)
-    return ran.stdout, ran.stderr
+ping = partial(run_command, "ping")
 
 
 def ping_json(*words: str, code: int = 0, **environment: str) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def test_a_lossy_host_and_a_stopped_process(
     found, names = bad(document), host_names()
     assert code == 1
     assert document["hosts"][0]["name"] == names[2], document["hosts"]
-    assert found["port.retransmit"] == f"{names[2]} TCP", found
+    assert found["port.retransmit"] == f"{names[2]} TCP/IP", found
     assert found["app.no_progress"] == f"{names[1]} rank {2 * PER_HOST - 1}, pid {stopped.pid}", found
     named = [each for each in document["checks"] if each["place"] == found["app.no_progress"]]
     assert [each["remedy"] for each in named] == [f"kill -CONT {stopped.pid}"]

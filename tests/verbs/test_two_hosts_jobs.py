@@ -21,7 +21,9 @@ from login import prepare
 from pair_of_guests import boot
 
 LOST_PEERS = int(os.environ.get("OFIPY_LOST_PEERS", "200"))
-SECONDS = 600 + LOST_PEERS // 10  # of a boot; losses.py needs a small part of a second for each peer
+RUNS = int(os.environ.get("OFIPY_RUNS", "2"))
+# Of a boot at most; losses.py needs a small part of a second for each peer, doctor.py some for each run.
+SECONDS = 1500 + LOST_PEERS // 10 + 100 * RUNS
 MEMORY = 3000  # MiB
 PYTEST = ["python", "-P", "-m", "pytest", "-v", "-s", "-n", "0", "-p", "no:cacheprovider", "--durations=0"]
 
@@ -55,7 +57,9 @@ def there(tmp_path: Path, key: Path) -> Iterator[subprocess.Popen[str]]:
     guest.communicate(timeout=20)
 
 
-@pytest.mark.parametrize(("name", "least"), [("jobs", 4), ("crowds", 3), ("losses", 1), ("doctor", 7)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("jobs", 4), ("crowds", 3), ("losses", 1), ("doctor", 8), ("doctor_job", 2)]
+)
 def test_on_two_hosts(name: str, least: int, tmp_path: Path, key: Path, there: subprocess.Popen[str]) -> None:
     report = tmp_path / "report.xml"
     login = ["python", "-P", "tests/verbs/hosts/login.py", str(tmp_path), "here"]

@@ -14,11 +14,11 @@ from typing import Any
 
 import ofipy
 from ofipy._discovery.av import Peer
+from ofipy.doctor.congestion import check_tcp
 from ofipy.doctor.document import describe_finding
 from ofipy.doctor.examine import examine_host
 from ofipy.doctor.finding import Finding, State
 from ofipy.doctor.host import Moment, read_host, read_moment
-from ofipy.doctor.job.losses import Segments, judge_losses, read_segments
 from ofipy.doctor.job.namespace import NamespaceReader
 from ofipy.doctor.job.pairs import ROUND_SECONDS, Pair, count_rounds, measure_pair, read_pair
 from ofipy.doctor.job.ranking import Standing, examine_pairs, rank_hosts
@@ -58,7 +58,6 @@ class _Before:
 
     reader: NamespaceReader
     moment: Moment
-    segments: Segments
     processes: ProcessMoment
     began: float
 
@@ -140,7 +139,6 @@ class JobDoctor:
         return _Before(
             reader,
             read_moment(self._tree),
-            read_segments(self._tree),
             read_processes(reader, self._tree),
             time.monotonic(),
         )
@@ -152,7 +150,7 @@ class JobDoctor:
         host = read_host(self._tree, before.moment, time.monotonic() - before.began)
         findings = [
             *examine_host(host),
-            *judge_losses(before.segments, read_segments(self._tree), is_software=host.is_network_software),
+            *check_tcp(host, is_measured=True),
             *check_processes(before.processes, processes),
         ]
         return {"findings": [describe_finding(each) for each in findings]}

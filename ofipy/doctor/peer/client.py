@@ -4,7 +4,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ofipy
@@ -13,6 +13,7 @@ from ofipy.doctor.peer.interface import find_path, read_path
 from ofipy.doctor.peer.ladder import judge_measured
 from ofipy.doctor.peer.measured import Flow, Measured, Probes
 from ofipy.doctor.peer.programs import watch_programs
+from ofipy.doctor.peer.queue_pair import connect_pair, lend, open_pair, take, write_for
 from ofipy.doctor.peer.sockets import (
     PATIENCE,
     TOKEN,
@@ -25,7 +26,15 @@ from ofipy.doctor.peer.sockets import (
     send_probes,
 )
 from ofipy.doctor.peer.streams import receive_messages, send_messages
-from ofipy.doctor.peer.wire import pack, parse, read_findings, read_number, read_numbers, read_text
+from ofipy.doctor.peer.wire import (
+    pack,
+    parse,
+    read_findings,
+    read_number,
+    read_numbers,
+    read_region,
+    read_text,
+)
 from ofipy.host.tree import Tree
 from ofipy.ping.lane import Lane, NoServer
 from ofipy.ping.wire import WireError
@@ -43,6 +52,15 @@ _QUIET = 1.0  # seconds in which programs are watched
 
 class Refused(Exception):
     """The server does not answer the question."""
+
+
+@contextlib.contextmanager
+def only_this_fails() -> Iterator[None]:
+    """Let an error of a connection of its own not be taken for one of the lane."""
+    try:
+        yield
+    except ofipy.FabricError as error:
+        raise OSError(error.message) from error
 
 
 class Client:
@@ -93,7 +111,7 @@ class Client:
             ("round trips", self._measure_trips),
             ("clock", self._measure_clock),
             ("MTU", self._measure_mtu),
-            ("bare sockets", self._measure_raw),
+            ("bare connections", self._measure_raw),
             ("messages", self._measure_provider),
             ("other providers", self._try_others),
         )
@@ -204,8 +222,9 @@ class Client:
     def _measure_raw(self) -> None:
         if self.measured.way == "shm" or self._is_narrow():
             return
-        self.measured.raw["to"] = self._run_flow(self._send_raw)
-        self.measured.raw["from"] = self._run_flow(self._receive_raw)
+        pairs = self.measured.raw_is_pair
+        self.measured.raw["to"] = self._run_flow(self._send_pair if pairs else self._send_raw)
+        self.measured.raw["from"] = self._run_flow(self._receive_pair if pairs else self._receive_raw)
 
     def _measure_provider(self) -> None:
         if self._is_narrow():
@@ -247,6 +266,30 @@ class Client:
         )
         seconds = read_number(said, "seconds") or 0.0
         return Flow(received, seconds, "", segments, repeated, delivered, marked)
+
+    def _send_pair(self) -> Flow:
+        said = self._ask("pair_up", node=self._lane.place.host)
+        with only_this_fails(), open_pair(self.measured.way, self._own_address()) as pair:
+            connect_pair(pair, read_text(said, "address"), self._token)
+            sent, seconds = write_for(pair, read_region(said), self._seconds)
+        self._result()
+        return Flow(sent, seconds)
+
+    def _receive_pair(self) -> Flow:
+        with (
+            only_this_fails(),
+            open_pair(self.measured.way, self._own_address()) as pair,
+            lend(pair.domain) as remote,
+        ):
+            region, node = bytes(remote).hex(), self._lane.place.host
+            said = self._ask("pair_down", node=node, seconds=self._seconds, region=region)
+            connect_pair(pair, read_text(said, "address"), self._token)
+            take(pair, self._seconds + 2 * PATIENCE)
+        said = self._result()
+        return Flow(int(read_number(said, "bytes") or 0), read_number(said, "seconds") or 0.0)
+
+    def _own_address(self) -> str:
+        return self.measured.path.address if self.measured.path is not None else ""
 
     def _send_stream(self) -> Flow:
         self._ask("stream_up")

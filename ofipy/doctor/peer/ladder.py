@@ -101,7 +101,7 @@ def check_mtu(measured: Measured) -> Iterator[Finding]:
 
 
 def check_raw(measured: Measured) -> Iterator[Finding]:
-    """What a bare socket moves, beside the rate of the slower link."""
+    """What a bare connection moves, beside the rate of the slower link."""
     rates = [each.megabits for each in (measured.path, measured.peer_path) if each is not None]
     known = [each for each in rates if each is not None]
     rate = min(known) * 1e6 / 8 if len(known) == len(rates) == 2 else None
@@ -110,7 +110,7 @@ def check_raw(measured: Measured) -> Iterator[Finding]:
         if flow.error:
             yield find("ladder.raw", State.FAILED, flow.error, place=place, sources=(_SOURCE,))
         elif flow.rate is not None:
-            text = f"{say_rate(flow)} over a bare socket"
+            text = f"{say_rate(flow)} over a {name_raw(measured)}"
             if rate is None:
                 text += "; the rate of the link is not known"
                 yield find("ladder.raw", State.UNJUDGED, text, place=place, sources=(_SOURCE,))
@@ -120,7 +120,7 @@ def check_raw(measured: Measured) -> Iterator[Finding]:
 
 
 def check_provider(measured: Measured) -> Iterator[Finding]:
-    """What the provider moves in messages of 1 MiB, beside the bare socket."""
+    """What the provider moves in messages of 1 MiB, beside the bare connection."""
     for direction, flow in measured.provider.items():
         place = f"{direction} {measured.peer}"
         raw = measured.raw.get(direction, Flow()).rate
@@ -128,10 +128,10 @@ def check_provider(measured: Measured) -> Iterator[Finding]:
             yield find("ladder.provider", State.FAILED, flow.error, place=place, sources=(_SOURCE,))
         elif flow.rate is not None:
             text = f"{say_rate(flow)} over {measured.way} in messages of 1 MiB"
-            if raw is None or measured.way != "tcp":
+            if raw is None:
                 yield find("ladder.provider", State.UNJUDGED, text, place=place, sources=(_SOURCE,))
                 continue
-            text += f", {flow.rate / raw:.2f} of the bare socket"
+            text += f", {flow.rate / raw:.2f} of the {name_raw(measured)}"
             judged = judge("ladder.provider", flow.rate / raw, text, place=place, sources=(_SOURCE,))
             yield judged if measured.is_hardware else unjudge(judged)
 
@@ -187,6 +187,11 @@ def check_way(measured: Measured) -> Iterator[Finding]:
     if measured.way == "tcp" and "verbs" in both:
         text = "messages go over tcp, though both hosts have verbs"
         yield find("app.way", State.WARNING, text, place=f"to {measured.peer}", sources=("ep.way()",))
+
+
+def name_raw(measured: Measured) -> str:
+    """What the provider is compared with: something of the same network."""
+    return "bare queue pair" if measured.raw_is_pair else "bare socket"
 
 
 def say_rate(flow: Flow) -> str:

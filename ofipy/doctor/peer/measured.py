@@ -72,12 +72,17 @@ class Measured:
     peer_path: Path | None = None
     probes: Probes | None = None
     raw: dict[str, Flow] = field(default_factory=dict)
-    """By direction: ``to`` the peer, ``from`` it."""
+    """Of a bare connection, by direction: ``to`` the peer, ``from`` it."""
     provider: dict[str, Flow] = field(default_factory=dict)
     programs: Programs = field(default_factory=Programs)
     """Of this host, that send to the other one."""
     lost: str = ""
     """Why the measurement ended early."""
+
+    @property
+    def raw_is_pair(self) -> bool:
+        """Whether the bare connection is a queue pair of the device, else a socket."""
+        return self.way == "verbs"
 
     @property
     def is_hardware(self) -> bool:
@@ -100,6 +105,7 @@ class Measured:
             "clock_seconds": None if self.clock is None else round(self.clock[0], 6),
             "path": None if self.path is None else self.path.as_dict(),
             "peer_path": None if self.peer_path is None else self.peer_path.as_dict(),
+            "raw_over": "queue pair" if self.raw_is_pair else "socket",
             "raw": {direction: each.describe() for direction, each in self.raw.items()},
             "provider": {direction: each.describe() for direction, each in self.provider.items()},
             "application": self.programs.describe(),

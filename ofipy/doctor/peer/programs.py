@@ -35,15 +35,7 @@ class Programs:
 
 
 def watch_programs(host: str, seconds: float) -> Programs:
-    """Look twice at the other processes of this network namespace.
-
-    Parameters
-    ----------
-    host : str
-        The one to which they send.
-    seconds : float
-        Between both looks, in which nothing is measured.
-    """
+    """Look twice at the other processes of this network namespace, so many seconds apart."""
     addresses = resolve_all(host)
     with NamespaceReader() as reader:
         before, began = reader.scan(), time.monotonic()

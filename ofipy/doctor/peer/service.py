@@ -16,6 +16,7 @@ from ofipy.doctor.examine import examine_host
 from ofipy.doctor.host import Moment, read_host, read_moment
 from ofipy.doctor.machine import pack_machine
 from ofipy.doctor.peer.interface import find_path
+from ofipy.doctor.peer.queue_pair import accept_pair, lend, listen_pair, take, write_for
 from ofipy.doctor.peer.sockets import (
     PATIENCE,
     TOKEN,
@@ -28,7 +29,17 @@ from ofipy.doctor.peer.sockets import (
     send_probes,
 )
 from ofipy.doctor.peer.streams import receive_messages, send_messages
-from ofipy.doctor.peer.wire import ARCHIVE, ASK, SERVICE, pack, parse, read_number, read_numbers, read_text
+from ofipy.doctor.peer.wire import (
+    ARCHIVE,
+    ASK,
+    SERVICE,
+    pack,
+    parse,
+    read_number,
+    read_numbers,
+    read_region,
+    read_text,
+)
 from ofipy.host.tree import Tree
 from ofipy.ping.server import Server
 from ofipy.ping.wire import LARGEST, WireError
@@ -92,6 +103,8 @@ class DoctorServer(Server):
             "probe_back": self._probe_back,
             "raw_up": self._receive_raw,
             "raw_down": self._send_raw,
+            "pair_up": self._receive_pair,
+            "pair_down": self._send_pair,
             "stream_up": self._receive_stream,
             "stream_down": self._send_stream,
             "result": self._tell_result,
@@ -119,7 +132,7 @@ class DoctorServer(Server):
         self._has_replied = False
         try:
             action(peer, said)
-        except OSError as error:  # ofipy.FabricError is one
+        except (OSError, WireError) as error:  # ofipy.FabricError is an OSError
             if not self._has_replied:
                 self._reply(peer, {"error": str(error)})
             elif self._session is not None:
@@ -250,6 +263,23 @@ class DoctorServer(Server):
             "delivered": info.delivered,
             "marked": info.marked,
         }
+
+    def _receive_pair(self, peer: Peer, said: dict[str, Any]) -> None:
+        with (
+            listen_pair(self.endpoint.way(peer), read_text(said, "node")) as listener,
+            lend(listener.domain) as remote,
+        ):
+            self._reply(peer, {"address": str(listener.address), "region": bytes(remote).hex()})
+            take(accept_pair(listener, self._now.token), LONGEST + PATIENCE)
+        self._now.result = {}
+
+    def _send_pair(self, peer: Peer, said: dict[str, Any]) -> None:
+        remote = read_region(said)
+        with listen_pair(self.endpoint.way(peer), read_text(said, "node")) as listener:
+            self._reply(peer, {"address": str(listener.address)})
+            pair = accept_pair(listener, self._now.token)
+            sent, seconds = write_for(pair, remote, self._seconds(said))
+        self._now.result = {"bytes": sent, "seconds": seconds}
 
     def _receive_stream(self, peer: Peer, said: dict[str, Any]) -> None:
         self._reply(peer, {})

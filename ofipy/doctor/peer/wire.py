@@ -9,6 +9,7 @@ import json
 import math
 from typing import Any
 
+import ofipy
 from ofipy.doctor.finding import Finding, Rule, State
 from ofipy.doctor.rules import RULES
 from ofipy.ping.wire import WireError
@@ -23,6 +24,7 @@ __all__ = [
     "read_findings",
     "read_number",
     "read_numbers",
+    "read_region",
     "read_text",
 ]
 
@@ -81,6 +83,20 @@ def read_numbers(said: dict[str, Any], name: str) -> list[int]:
     """A member that is a list of whole numbers."""
     value = said.get(name)
     return [each for each in value[:_MOST] if type(each) is int] if isinstance(value, list) else []
+
+
+def read_region(said: dict[str, Any]) -> ofipy.RemoteRegion:
+    """The memory that the other side lends.
+
+    Raises
+    ------
+    WireError
+        When it lends none.
+    """
+    try:
+        return ofipy.RemoteRegion.from_bytes(bytes.fromhex(str(said.get("region"))))
+    except (ValueError, ofipy.FabricError) as error:
+        raise WireError(f"the other side lends no memory: {error}") from error
 
 
 def read_findings(said: dict[str, Any], place: str) -> list[Finding]:

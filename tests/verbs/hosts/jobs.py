@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from distributed import Client, Scheduler
 from login import ADDRESSES
-from other_host import PYTHON, OtherHost, run, sent_packets
+from other_host import PYTHON, OtherHost, run, sent_packets, started_by
 
 pytestmark = pytest.mark.timeout(200)
 SECONDS = 150
@@ -18,13 +18,6 @@ PERF_PORT = 18515
 ARRAY_BYTES = 64 << 20
 REPETITIONS = 100
 MULTINODE = [*PYTHON, "-m", "fabtests", "multinode", "-x", "ring", "-I", str(REPETITIONS), "--json"]
-
-
-def started_by(launcher: str, ssh: str) -> list[str]:
-    """The launcher's command line, up to the program."""
-    if launcher == "ofipy run":
-        return [*PYTHON, "-m", "ofipy", "run", "--hosts", "here,there", "--ssh", ssh]
-    return ["mpiexec", "-launcher", "ssh", "-launcher-exec", ssh, "-hosts", "here,there", "-n", "2"]
 
 
 @pytest.mark.parametrize("launcher", ["ofipy run", "mpiexec"])

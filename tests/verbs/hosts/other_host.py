@@ -78,3 +78,10 @@ def sent_packets(there: OtherHost | None = None) -> int:
     """Packets that the device here has sent, or the one there."""
     counter = COUNTERS / "hw_counters" / "sent_pkts"
     return int(counter.read_text() if there is None else there.read("cat", str(counter)))
+
+
+def started_by(launcher: str, ssh: str) -> list[str]:
+    """The command line of a launcher with a process on each host, up to the program."""
+    if launcher == "ofipy run":
+        return [*PYTHON, "-m", "ofipy", "run", "--hosts", "here,there", "--ssh", ssh]
+    return ["mpiexec", "-launcher", "ssh", "-launcher-exec", ssh, "-hosts", "here,there", "-n", "2"]
