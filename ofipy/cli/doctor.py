@@ -136,9 +136,17 @@ def report(findings: Sequence[Finding], *, as_json: bool, is_strict: bool = Fals
         print_json(describe(findings, **more))
     else:
         print_findings(data_console(), findings)
-    wrong = (State.FAILED, State.WARNING) if is_strict else (State.FAILED,)
-    failed = dict.fromkeys(
-        f"{each.rule.name} {each.place}".strip() for each in findings if each.state in wrong
-    )
+    failed, warned = (name_places(findings, state) for state in (State.FAILED, State.WARNING))
+    if is_strict:
+        failed = list(dict.fromkeys([*failed, *warned]))
+    elif warned:
+        status_console().print(f"to look at: {', '.join(warned)}")
     if failed:
         raise CommandError(f"to be mended: {', '.join(failed)}")
+
+
+def name_places(findings: Sequence[Finding], state: State) -> list[str]:
+    """Checks that are in a state, with their places, each once."""
+    return list(
+        dict.fromkeys(f"{each.rule.name} {each.place}".strip() for each in findings if each.state is state)
+    )

@@ -238,7 +238,14 @@ def test_one_moment_suffices(tmp_path: Path) -> None:
 def test_a_warning_counts_if_asked(tmp_path: Path) -> None:
     machine = healthy()
     put(rate="100 Gb/sec (4X EDR)")(machine)
-    assert look(machine.write(tmp_path / "machine"), "--strict")[0] == 1
+    root = machine.write(tmp_path / "machine")
+    for words, code, said in (((), 0, "to look at: "), (("--strict",), 1, "to be mended: ")):
+        ran = CliRunner().invoke(
+            ofipy_command, ["doctor", "--root", str(root), *words], standalone_mode=False
+        )
+        assert (ran.exception is None) == (code == 0)
+        assert f"{said}link rate mlx5_0/1" in f"{ran.stderr}{ran.exception}"
+    assert look(root, "--strict")[0] == 1
 
 
 def test_the_second_port_needs_no_cable(tmp_path: Path) -> None:
