@@ -151,7 +151,7 @@ with ofipy.open(provider="tcp", node="127.0.0.1") as a, ofipy.open(provider="tcp
 
 @pytest.mark.parametrize(
     ("left", "raised", "logged"),
-    [(0, "NoMemory", "lost peer"), (1, "TimedOut", "cannot accept connections, and tries again")],
+    [(0, "NoMemory", "waits for peer"), (1, "TimedOut", "cannot accept connections, and tries again")],
     ids=["to connect", "to accept"],
 )
 def test_a_lack_of_descriptors_is_called_by_name(
