@@ -67,6 +67,14 @@ void ofpi_keyring_release(struct ofpi_keyring *ring)
     free(ring);
 }
 
+bool ofpi_keyring_advance(const struct ofpi_keyring *ring, uint32_t *number)
+{
+    if (!ring || *number + 1 >= ring->count)
+        return false;
+    ++*number;
+    return true;
+}
+
 /* -------------------------------------------------------------------------------------------------------------- files */
 
 /* All zero: there is no such file. */
@@ -188,6 +196,16 @@ int ofpi_key_files_open(struct ofpi_key_files *files, const char *own, const cha
 int ofpi_key_files_update(struct ofpi_key_files *files, char *text, size_t text_size)
 {
     return !files->read_once && update_states(files) ? read_ring(files, text, text_size) : 0;
+}
+
+void ofpi_key_files_follow(struct ofpi_key_files *files, const struct ofp_core *core, const char *provider)
+{
+    char text[OFP_TEXT_MAX] = "";
+    int error = ofpi_key_files_update(files, text, sizeof(text));
+
+    if (error)
+        core->log(error == -ENOENT ? OFP_LOG_INFO : OFP_LOG_WARNING, provider,
+                  "the keys that were read before stay: %s", text);
 }
 
 void ofpi_key_files_close(struct ofpi_key_files *files)

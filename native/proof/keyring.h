@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "ofipy/services.h"
 #include "proof/key.h"
 #include "proof/sha256.h"
 
@@ -45,6 +46,9 @@ struct ofpi_keyring *ofpi_keyring_retain(struct ofpi_keyring *ring);
 /* The last user's call clears and frees the ring. NULL is allowed. */
 void ofpi_keyring_release(struct ofpi_keyring *ring);
 
+/* Go to the key to prove next if the peer has refused this one. False: there is none. NULL is allowed. */
+bool ofpi_keyring_advance(const struct ofpi_keyring *ring, uint32_t *number);
+
 /* The state of a file: a file that has changed has another one. */
 struct ofpi_key_state {
     dev_t device;
@@ -73,6 +77,8 @@ int ofpi_key_files_open(struct ofpi_key_files *files, const char *own, const cha
  * the ring stays. With a path below /proc or /dev/fd the files are read once.
  */
 int ofpi_key_files_update(struct ofpi_key_files *files, char *text, size_t text_size);
+/* The same. If the files cannot be used, the provider's log says why the ring stays. */
+void ofpi_key_files_follow(struct ofpi_key_files *files, const struct ofp_core *core, const char *provider);
 void ofpi_key_files_close(struct ofpi_key_files *files);
 
 #endif

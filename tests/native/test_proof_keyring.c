@@ -110,6 +110,21 @@ static void test_the_own_key_comes_first(void **state)
     assert_memory_not_equal(files.ring->keys[0].tls_key, files.ring->keys[0].verbs_key, OFPI_SHA256_SIZE);
 }
 
+static void test_the_keys_are_proven_in_turn(void **state)
+{
+    const struct ofpi_key keys[] = {{.length = 16, .bytes = {1}}, {.length = 16, .bytes = {2}}};
+    struct ofpi_keyring *ring = ofpi_keyring_create(keys, 2);
+    uint32_t number = 0;
+
+    (void)state;
+    assert_true(ofpi_keyring_advance(ring, &number));
+    assert_int_equal(number, 1);
+    assert_false(ofpi_keyring_advance(ring, &number));
+    assert_int_equal(number, 1);
+    assert_false(ofpi_keyring_advance(NULL, &number));
+    ofpi_keyring_release(ring);
+}
+
 static void test_equal_keys_are_one(void **state)
 {
     (void)state;

@@ -13,17 +13,6 @@
 #include "address/interface.h"
 #include "connection/connection.h"
 
-/* A ring that cannot be replaced stays, and the log says why. */
-static void update_ring(struct tcp_domain *domain)
-{
-    char text[OFP_TEXT_MAX] = "";
-    int error = ofpi_key_files_update(&domain->keys, text, sizeof(text));
-
-    if (error)
-        tcp_core->log(error == -ENOENT ? OFP_LOG_INFO : OFP_LOG_WARNING, TCP_NAME,
-                      "the keys that were read before stay: %s", text);
-}
-
 static void set_ring_key(struct tcp_meeting *meeting, uint32_t number)
 {
     const struct ofpi_key *key = &meeting->ring->keys[number].key;
@@ -43,7 +32,7 @@ int tcp_key_choose(struct tcp_connection *connection)
     if (getpeername(connection->stream.fd, &theirs.any, &length) != 0)
         return -errno;
     tcp_address_clear_unused(&theirs);
-    update_ring(domain);
+    ofpi_key_files_follow(&domain->keys, tcp_core, TCP_NAME);
     if (meeting->ring != domain->keys.ring) {
         ofpi_keyring_release(meeting->ring);
         meeting->ring = ofpi_keyring_retain(domain->keys.ring);
@@ -79,10 +68,5 @@ bool tcp_key_verify(const struct tcp_connection *connection, const struct ofpi_t
 
 bool tcp_key_advance(const struct tcp_connection *connection)
 {
-    struct tcp_meeting *meeting = connection->meeting;
-
-    if (!meeting->ring || meeting->key_number + 1 >= meeting->ring->count)
-        return false;
-    meeting->key_number++;
-    return true;
+    return ofpi_keyring_advance(connection->meeting->ring, &connection->meeting->key_number);
 }

@@ -6,17 +6,7 @@
  */
 #include "packet/key.h"
 
-#include <errno.h>
-
-void verbs_keys_update(struct verbs_domain *domain)
-{
-    char text[OFP_TEXT_MAX] = "";
-    int error = ofpi_key_files_update(&domain->keys, text, sizeof(text));
-
-    if (error)
-        verbs_core->log(error == -ENOENT ? OFP_LOG_INFO : OFP_LOG_WARNING, VERBS_NAME,
-                        "the keys that were read before stay: %s", text);
-}
+void verbs_keys_update(struct verbs_domain *domain) { ofpi_key_files_follow(&domain->keys, verbs_core, VERBS_NAME); }
 
 const uint8_t *verbs_key_verify(const struct verbs_domain *domain, const struct verbs_facts *facts,
                                 uint32_t pair_number, const uint8_t proof[OFPI_PROOF_SIZE])
@@ -43,13 +33,7 @@ const uint8_t *verbs_path_key_get(const struct verbs_path *path)
     return path->ring->keys[path->key_number].verbs_key;
 }
 
-bool verbs_path_key_advance(struct verbs_path *path)
-{
-    if (!path->ring || path->key_number + 1 >= path->ring->count)
-        return false;
-    path->key_number++;
-    return true;
-}
+bool verbs_path_key_advance(struct verbs_path *path) { return ofpi_keyring_advance(path->ring, &path->key_number); }
 
 void verbs_path_key_end(struct verbs_path *path)
 {
