@@ -110,7 +110,7 @@ two_hosts() { # each a guest
     [ -x /usr/sbin/sshd ] || apt_install openssh-server
     command -v ssh >/dev/null || apt_install openssh-client
     # Soft-RoCE keeps a receive buffer of each half-arrived message, and there are 1,024: docs/explanation/verbs.md.
-    OFIPY_TWO_GUESTS=1 OFIPY_LOST_PEERS=600 pytest tests/verbs/test_two_hosts.py tests/verbs/test_two_hosts_jobs.py \
+    OFIPY_TWO_GUESTS=1 OFIPY_LOST_PEERS=600 OFIPY_RUNS=20 pytest tests/verbs/test_two_hosts.py tests/verbs/test_two_hosts_jobs.py \
         --junit-xml="$work/hosts.xml" --durations=0
-    python3 .ci/check_junit.py --name "two hosts" --least 4 "$work/hosts.xml"
+    python3 .ci/check_junit.py --name "two hosts" --least 6 "$work/hosts.xml"
 }

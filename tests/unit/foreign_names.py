@@ -23,7 +23,7 @@ FOREIGN: set[tuple[str, str]] = {
     # Of the tests' own provider, which need not be installed.
     ("docs/how-to/write-a-provider.md", "OFIPY_FAKE_EAGER_SIZE"),
     # Of the tests themselves.
-    *((GUESTS, name) for name in ("OFIPY_TWO_GUESTS", "OFIPY_LOST_PEERS", "--wire")),
+    *((GUESTS, name) for name in ("OFIPY_TWO_GUESTS", "OFIPY_LOST_PEERS", "OFIPY_RUNS", "--wire")),
     ("docs/reference/performance.md", "OFIPY_STRESS"),
     *((EXPLORING, f"OFIPY_TEST_{name}") for name in ("GRAPHS", "STEPS", "SEED")),
     *((TESTING, option) for option in ("--report", "--undo", "--scenario", "--replay")),
