@@ -141,7 +141,7 @@ static void fail_path(struct verbs_path *path, const char *what, int error)
  * Nothing has answered within VERBS_RESOLVE_MS. That may be a busy host or a lost packet, so the endpoint tries again
  * until its own deadline. Other errors are final.
  */
-static void path_unresolved(struct verbs_path *path, int status)
+static void report_unresolved_path(struct verbs_path *path, int status)
 {
     if (status == -ETIMEDOUT)
         report_rejection(path, true, ETIMEDOUT, "nothing answers at its address");
@@ -416,7 +416,7 @@ static void handle_connecting_event(struct verbs_path *path, const struct verbs_
         break;
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
-        path_unresolved(path, event->status);
+        report_unresolved_path(path, event->status);
         break;
     case RDMA_CM_EVENT_UNREACHABLE:
         fail_path(path, "the other side does not answer", event->status < 0 ? -event->status : ETIMEDOUT);
