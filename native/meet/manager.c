@@ -45,7 +45,8 @@ static struct ofpi_meeting_end build_end(int error, const char *text)
 static void execute_dial(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer)
 {
     char text[OFP_TEXT_MAX] = "";
-    int result = ops->dial(peer, text, sizeof(text));
+    /* A peer that called over one of several lanes may be known by others alone. */
+    int result = peer->address ? ops->dial(peer, text, sizeof(text)) : -EHOSTUNREACH;
 
     if (result)
         handle_event(ops, peer, &(struct meeting_event){.event = OFPI_MEET_FAIL, .end = build_end(result, text)});

@@ -177,9 +177,9 @@ static void go(struct world next, bool fault)
 /* ------------------------------------------------------------------------------------------------------------ one step */
 
 #define CHOICES 16
-static struct world now;         /* the world that a step changes */
-static struct ofp_peer peers[2]; /* each side's peer */
-static bool faulted;             /* something went wrong within the step */
+static struct world now;                                                /* the world that a step changes */
+static struct ofp_peer peers[2] = {{.address = "a"}, {.address = "b"}}; /* each side's peer */
+static bool faulted;                                                    /* something went wrong within the step */
 static struct {
     uint8_t options, chosen;
 } choices[CHOICES];

@@ -193,9 +193,12 @@ static int connect_to_listener(struct shm_meeting *meeting)
     struct sockaddr_un address;
     struct shm_address peer;
     socklen_t length;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error;
+    int error, fd;
 
+    /* A peer that called over one of several lanes may be known by others alone. */
+    if (!meeting->link->peer->address)
+        return -EHOSTUNREACH;
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
     memcpy(&peer, meeting->link->peer->address, sizeof(peer));
@@ -351,7 +354,7 @@ void shm_close_notice_send(struct shm_link *link)
     struct sockaddr_un address;
     struct shm_address peer;
     socklen_t length;
-    int fd = link->peer ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    int fd = link->peer && link->peer->address ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
 
     if (fd < 0)
         return;

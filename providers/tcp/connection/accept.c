@@ -110,11 +110,13 @@ static void retry_own_request(struct ofp_peer *peer)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
     unsigned facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0;
+    int result = 0;
 
     self->meet = OFPI_MEET_ACCEPTED;
-    if (ofpi_meet_state_advance(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT &&
-        tcp_peer_start_connect(peer) != 0)
-        ofp_peer_lost(peer, ENOMEM, false, NULL);
+    if (ofpi_meet_state_advance(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT)
+        result = tcp_peer_start_connect(peer);
+    if (result)
+        ofp_peer_lost(peer, -result, false, NULL);
 }
 
 /* Whether to accept a request of that incarnation. If so, no other connection to the peer remains. */

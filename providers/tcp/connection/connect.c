@@ -152,8 +152,12 @@ static void start_attempt(struct tcp_connection *connection)
 int tcp_peer_start_connect(struct ofp_peer *peer)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
-    struct tcp_connection *connection = tcp_connection_create(endpoint, -1, TCP_CONNECTING);
+    struct tcp_connection *connection;
 
+    /* A peer that called over one of several lanes may be known by others alone. */
+    if (!peer->address)
+        return -EHOSTUNREACH;
+    connection = tcp_connection_create(endpoint, -1, TCP_CONNECTING);
     if (!connection)
         return -ENOMEM;
     connection->peer = peer;
