@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the processes of test_rotation.py do; run as worker.py is."""
+"""What the processes of rotation.py do; run as worker.py is."""
 
 import os
 import random
@@ -27,18 +27,18 @@ def is_told_to_end(seconds: float) -> bool:
     return bool(select.select([sys.stdin], [], [], seconds)[0])
 
 
-def send(address: str) -> bool:
+def send(address: str, place: dict[str, str]) -> bool:
     """A message over a connection of its own, so with a handshake; whether the connection has a proven peer after it.
 
     A peer that has ended since has proven nothing any more.
     """
-    with ofipy.open(provider="tcp", node="127.0.0.1") as ep:
+    with ofipy.open(**place) as ep:
         peer = ep.insert(address)
         ep.tsend(b"load", peer, tag=1, complete="delivery").wait(timeout=TIMEOUT)
         return ep.security(peer).proven
 
 
-def member(folder: str, count: int, period: float) -> None:
+def member(folder: str, count: int, period: float, place: dict[str, str]) -> None:
     """Serve, and send to the others, until told to end.
 
     First it sends to each of the others, at once, and tells when all were reached. From then on it sends to one after
@@ -52,7 +52,7 @@ def member(folder: str, count: int, period: float) -> None:
     missing = random.sample(others, len(others))
     failures: list[str] = []
     sent = interrupted = 0
-    with ofipy.open(provider="tcp", node="127.0.0.1", service=service) as server:
+    with ofipy.open(**place, service=service) as server:
         tell(str(server.address))
         receive = server.trecv(tag=1)
         hear()  # the addresses of the others are known from here on
@@ -60,7 +60,7 @@ def member(folder: str, count: int, period: float) -> None:
             other = missing[-1] if missing else random.choice(others)
             before = read_generation(Path(folder), other)
             try:
-                failure = "" if send(before[1]) else "the peer has not proven the key"
+                failure = "" if send(before[1], place) else "the peer has not proven the key"
             except ofipy.FabricError as error:
                 failure = str(error)
             if failure:
