@@ -198,7 +198,7 @@ int ofpi_key_files_update(struct ofpi_key_files *files, char *text, size_t text_
     return !files->read_once && update_states(files) ? read_ring(files, text, text_size) : 0;
 }
 
-void ofpi_key_files_follow(struct ofpi_key_files *files, const struct ofp_core *core, const char *provider)
+void ofpi_key_files_update_and_log(struct ofpi_key_files *files, const struct ofp_core *core, const char *provider)
 {
     char text[OFP_TEXT_MAX] = "";
     int error = ofpi_key_files_update(files, text, sizeof(text));

@@ -78,7 +78,7 @@ int ofpi_key_files_open(struct ofpi_key_files *files, const char *own, const cha
  */
 int ofpi_key_files_update(struct ofpi_key_files *files, char *text, size_t text_size);
 /* The same. If the files cannot be used, the provider's log says why the ring stays. */
-void ofpi_key_files_follow(struct ofpi_key_files *files, const struct ofp_core *core, const char *provider);
+void ofpi_key_files_update_and_log(struct ofpi_key_files *files, const struct ofp_core *core, const char *provider);
 void ofpi_key_files_close(struct ofpi_key_files *files);
 
 #endif

@@ -32,7 +32,7 @@ int tcp_key_choose(struct tcp_connection *connection)
     if (getpeername(connection->stream.fd, &theirs.any, &length) != 0)
         return -errno;
     tcp_address_clear_unused(&theirs);
-    ofpi_key_files_follow(&domain->keys, tcp_core, TCP_NAME);
+    ofpi_key_files_update_and_log(&domain->keys, tcp_core, TCP_NAME);
     if (meeting->ring != domain->keys.ring) {
         ofpi_keyring_release(meeting->ring);
         meeting->ring = ofpi_keyring_retain(domain->keys.ring);

@@ -6,7 +6,10 @@
  */
 #include "packet/key.h"
 
-void verbs_keys_update(struct verbs_domain *domain) { ofpi_key_files_follow(&domain->keys, verbs_core, VERBS_NAME); }
+void verbs_keys_update(struct verbs_domain *domain)
+{
+    ofpi_key_files_update_and_log(&domain->keys, verbs_core, VERBS_NAME);
+}
 
 const uint8_t *verbs_key_verify(const struct verbs_domain *domain, const struct verbs_facts *facts,
                                 uint32_t pair_number, const uint8_t proof[OFPI_PROOF_SIZE])
