@@ -249,7 +249,8 @@ struct tcp_connection {
     bool ended;          /* and that its endpoint closes */
     bool unacked_write;  /* a libfabric peer: the last write was not acknowledged, so a flush must be */
     uint8_t next_id;
-    int failure; /* marked failed: the positive errno with which progress ends the connection; 0: not marked */
+    int failure;        /* marked failed: the positive errno with which progress ends the connection; 0: not marked */
+    int output_failure; /* `shut`: the positive errno of the write that failed; 0: none has */
 
     uint64_t incarnation; /* of the peer's endpoint; of its process, if the peer sends no identity */
     struct ofp_list out;  /* struct tcp_item: unwritten output, in order */
@@ -391,6 +392,16 @@ static inline void tcp_connection_mark_failed(struct tcp_connection *connection,
 {
     if (!connection->failure)
         connection->failure = error;
+    tcp_connection_schedule_read(connection);
+}
+/*
+ * A write has failed with this positive errno. Progress first reads what the peer sent before. Then a read usually
+ * reports the end, too; if the socket still accepts input, the connection ends with this error.
+ */
+static inline void tcp_connection_end_output(struct tcp_connection *connection, int error)
+{
+    connection->output_failure = error;
+    connection->shut = connection->hangup = true;
     tcp_connection_schedule_read(connection);
 }
 /* Have the next flush of the endpoint, or progress, write the queue. */

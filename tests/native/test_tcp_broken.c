@@ -327,6 +327,63 @@ static void test_a_flood_of_returning_peers(void **state)
     assert_true(statistics.unexpected_bytes <= 100);
 }
 
+/* ---------------------------------------------------------------------------------------------------- failed writes */
+
+/* The errno with which the next write fails; 0: it succeeds. */
+static int write_error;
+
+ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+
+static bool write_fails(void)
+{
+    if (!write_error)
+        return false;
+    errno = write_error;
+    write_error = 0;
+    return true;
+}
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags)
+{
+    return write_fails() ? -1 : __real_send(fd, bytes, length, flags);
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    return write_fails() ? -1 : __real_sendmsg(fd, message, flags);
+}
+
+/* The kernel has no memory for a message, but the socket can still be read: what has arrived is received, then all ends. */
+static void test_a_write_fails_on_a_whole_socket(void **state)
+{
+    static char bytes[100000];
+    struct side *side = *state;
+
+    for (size_t length = 8; length <= sizeof(bytes); length = length == 8 ? sizeof(bytes) : 2 * length) {
+        int fd = raw_meet(side);
+        uint32_t peer = raw_peer(side);
+        struct ofp_completion row;
+        char in[4] = "";
+
+        raw_send(fd, (struct tcp_header){.op = TCP_TAG, .tag = 5, .payload = 4}, "said", 4);
+        write_error = ENOBUFS;
+        post(side, tagged(OFP_TSEND, peer, 1, bytes, length, 1));
+        post(side, tagged(OFP_TRECV, peer, 5, in, sizeof(in), 2));
+        for (int i = 0; i < 2; i++) {
+            row = next_completion(side, NULL);
+            /* A short message is copied, so its send has ended before. */
+            assert_int_equal(row.error, row.tag == 5 || length == 8 ? 0 : OFP_EPEERLOST);
+        }
+        assert_memory_equal(in, "said", 4);
+        assert_int_equal(write_error, 0);
+        raw_is_dropped(side, fd);
+        close(fd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +393,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_stock_peer_that_does_not_read, setup_stock, teardown),
         cmocka_unit_test_setup_teardown(test_a_peer_that_does_not_ask, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_flood_of_returning_peers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_write_fails_on_a_whole_socket, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

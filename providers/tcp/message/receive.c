@@ -307,8 +307,8 @@ int tcp_connection_receive(struct tcp_connection *connection)
             /* A short read emptied the socket. Read again only for the end of the stream. */
             if ((uint64_t)result == asked || connection->hangup || connection->stream.ended)
                 continue;
-        } else if (result != -EAGAIN) {
-            connection->endpoint->ops->lost(connection, (int)-result);
+        } else if (result != -EAGAIN || connection->output_failure) {
+            connection->endpoint->ops->lost(connection, result == -EAGAIN ? connection->output_failure : (int)-result);
             return events + 1;
         } else {
             connection->hangup = false;

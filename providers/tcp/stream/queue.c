@@ -277,13 +277,6 @@ static void complete_batched(struct tcp_connection *connection)
         tcp_pending_sent(tcp_base_pending_of(OFP_CONTAINER_OF(node, struct tcp_pending, node)));
 }
 
-/* Read first what the peer sent before the error. A read then reports the same error. */
-static void end_output(struct tcp_connection *connection)
-{
-    connection->shut = connection->hangup = true;
-    tcp_connection_schedule_read(connection);
-}
-
 /* Write the bytes that the stream stores. False: some are left, or the stream has failed. */
 static bool flush_stream(struct tcp_connection *connection)
 {
@@ -292,7 +285,7 @@ static bool flush_stream(struct tcp_connection *connection)
     if (error == -EAGAIN)
         connection->blocked = true;
     else if (error && !connection->shut)
-        end_output(connection);
+        tcp_connection_end_output(connection, -error);
     return !error;
 }
 
@@ -321,7 +314,7 @@ void tcp_queue_flush(struct tcp_connection *connection)
             return;
         }
         if (result < 0) {
-            end_output(connection);
+            tcp_connection_end_output(connection, (int)-result);
             return;
         }
         connection->blocked |= connection->stream.unsent;

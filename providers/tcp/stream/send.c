@@ -153,10 +153,8 @@ static uint64_t write_message(struct tcp_connection *connection, const struct io
         return (uint64_t)result;
     }
     connection->blocked = true;
-    if (result != -EAGAIN) {
-        connection->shut = connection->hangup = true;
-        tcp_connection_schedule_read(connection);
-    }
+    if (result != -EAGAIN)
+        tcp_connection_end_output(connection, (int)-result);
     return 0;
 }
 
