@@ -66,14 +66,14 @@ guest_rdma() { # behind `guest`; emulated, a test takes seconds: the suite in se
     local files=(tests/conformance/test_*.py) at status=0
     # A boot that fails does not keep the later ones from being made.
     rdma_guest gone 400 python3 -P -m pytest tests/verbs/test_gone_device.py || status=1
-    rdma_guest rdma 1200 python3 -P -m pytest tests/verbs || status=1
+    rdma_guest rdma 1500 python3 -P -m pytest tests/verbs || status=1
     for ((at = 0; at < ${#files[@]}; at += 8)); do
         rdma_guest "suite-$at" 1800 python3 -P -m pytest "${files[@]:at:8}" --provider verbs || status=1
     done
     [ -d "$work/guest" ] || return 0
     [ "$status" -eq 0 ] || return 1
     python3 .ci/check_junit.py --least 6 "$work/guest/gone.xml"
-    python3 .ci/check_junit.py --least 70 --allow OFIPY_TWO_GUESTS --allow 'has used the device' \
+    python3 .ci/check_junit.py --least 71 --allow OFIPY_TWO_GUESTS --allow 'has used the device' \
         --allow 'libfabric 2' "$work/guest/rdma.xml"
     for ((at = 0; at < ${#files[@]}; at += 8)); do
         python3 .ci/check_junit.py --least 1 "$work/guest/suite-$at.xml"
