@@ -97,6 +97,10 @@ class Peer:
         except ConnectionResetError:
             return True
 
+    def is_told_of_refusal(self) -> bool:
+        """Wait for a proof of zeros, which refuses that of a connector, and for the end."""
+        return self.receive_proof() == bytes(32) and self.is_refused()
+
     # Control messages
 
     def send_control(self, kind: int, private: bytes) -> None:
@@ -227,7 +231,7 @@ def test_a_connector_whose_version_was_changed_is_refused(
 ) -> None:
     with connected(ep, node, **versions_of(pair)) as (peer, transcript):
         peer.send_proof(transcript, "c")
-        assert peer.is_refused()
+        assert peer.is_told_of_refusal()
 
 
 @pytest.mark.parametrize("identity", IDENTITIES, ids=["no identity", "identity"])
@@ -280,7 +284,7 @@ def forge(transcript: TcpTranscript, what: str) -> TcpTranscript:
 def test_a_proof_of_another_situation_is_refused(ep: ofipy.Endpoint, node: str, what: str) -> None:
     with connected(ep, node, identity=IDENTITIES[1], **versions_of((VERSION, VERSION))) as (peer, transcript):
         peer.send_proof(forge(transcript, what), "c")
-        assert peer.is_refused()
+        assert peer.is_told_of_refusal()
 
 
 @pytest.mark.parametrize(("key", "role"), [(OTHER_KEY, "c"), (KEY, "a")], ids=["another key", "another role"])
@@ -289,4 +293,4 @@ def test_a_proof_with_another_key_or_role_is_refused(
 ) -> None:
     with connected(ep, node, key=key, **versions_of((VERSION, VERSION))) as (peer, transcript):
         peer.send_proof(transcript, role)
-        assert peer.is_refused()
+        assert peer.is_told_of_refusal()
