@@ -231,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_no_key, close_files),
         cmocka_unit_test_teardown(test_the_own_key_comes_first, close_files),
+        cmocka_unit_test_teardown(test_the_keys_are_proven_in_turn, close_files),
         cmocka_unit_test_teardown(test_equal_keys_are_one, close_files),
         cmocka_unit_test_teardown(test_files_that_change_are_read_again, close_files),
         cmocka_unit_test_teardown(test_a_file_that_cannot_be_used_changes_nothing, close_files),
