@@ -415,10 +415,9 @@ void ofpi_peer_mark_expected(struct ofpi_peer *peer)
     }
 }
 
-void ofpi_peer_mark_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+void ofpi_receives_end_if_ended(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
-    peer->named = true;
-    if (__builtin_expect(has_process_ended(peer), 0))
+    if (has_process_ended(peer))
         schedule_end_of_receives(endpoint, peer);
 }
 

@@ -18,8 +18,15 @@ void ofpi_peer_lost(struct ofp_peer *peer, int error, bool process_gone, const c
 void ofpi_peer_departure_handle(struct ofpi_peer *peer, enum ofpi_departure departed);
 /* Mark every peer lost: pending operations end as cancelled. The objects stay until ofpi_peers_free. */
 void ofpi_peers_close(struct ofpi_endpoint *endpoint);
+/* If the process of a peer that is gone has ended, end the receives that name the peer, after a pause. */
+void ofpi_receives_end_if_ended(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer);
 /* A receive that names the peer was posted: if it is unmatched and the peer is gone, end it. */
-void ofpi_peer_mark_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer);
+static inline void ofpi_peer_mark_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+{
+    peer->named = true;
+    if (__builtin_expect(peer->gone, 0))
+        ofpi_receives_end_if_ended(endpoint, peer);
+}
 /* The same in a shared receive context, for the peers of the endpoints that share it. */
 void ofpi_receives_end_in_shared(struct ofpi_endpoint *context, uint32_t index);
 /* The address was inserted: the application expects a process there, and the peer is not gone. */
