@@ -33,7 +33,7 @@ struct ofpi_meeting_end {
     const char *text;  /* description with a remedy; or NULL. Valid during the call */
 };
 
-/* What `accept` returns if the acceptance needs no confirmation by the peer. */
+/* The result of `accept` if the acceptance needs no confirmation by the peer. */
 #define OFPI_MEETING_CONFIRMED 1
 
 /* The acts. Errors are negative errnos; after one, nothing of the attempt is left. */

@@ -59,7 +59,7 @@ def watch_devices(
                 click.echo(json.dumps({"schema": _SCHEMA, "time": round(at, 3), **change}))
             else:
                 clock = time.strftime("%H:%M:%S", time.localtime(at))
-                click.echo(f"{clock} {place} {name}: {say(old)} → {say(new)}")
+                click.echo(f"{clock} {place} {name}: {say(name, old)} → {say(name, new)}")
         before = now
 
 
@@ -104,8 +104,10 @@ def find_changes(before: Values, now: Values) -> Iterator[tuple[str, str, Any, A
             yield place, name, *values
 
 
-def say(value: Any) -> str:
+def say(name: str, value: Any) -> str:
     """A value for people."""
+    if name == "presence":
+        return "there" if value else "gone"
     if isinstance(value, (list, tuple)):
         return " ".join(map(str, value)) or "none"
-    return {None: "none", True: "there", False: "gone"}.get(value, str(value))
+    return {None: "none", True: "yes", False: "no"}.get(value, str(value))

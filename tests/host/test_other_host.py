@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import subprocess
 import sys
 import tarfile
@@ -26,21 +25,7 @@ from ofipy.ping.place import Place
 from ofipy.ping.server import open_server
 from ofipy.ping.wire import LARGEST
 from tests.host import trees
-from tests.host.servers import free_port, here, serving
-
-
-def run(*words: str, code: int = 0, **environment: str) -> tuple[str, str]:
-    ran = subprocess.run(
-        [sys.executable, "-P", "-m", "ofipy", *words],
-        env=os.environ | {"OFIPY_LOG": "error"} | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert ran.returncode == code, ran.stderr
-    return ran.stdout, ran.stderr
+from tests.host.servers import free_port, here, run_command, serving
 
 
 class Machine:
@@ -83,8 +68,8 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     ids=" ".join,
 )
 def test_another_host_looks_like_its_own_recording(machine: Machine, words: list[str]) -> None:
-    there = run(*words, "--host", machine.host)[0]
-    own = run(*words, "--root", str(machine.root))[0]
+    there = run_command(*words, "--host", machine.host)[0]
+    own = run_command(*words, "--root", str(machine.root))[0]
     assert there == own
     assert len(own) > 100
 
@@ -108,8 +93,8 @@ def test_each_look_is_new(machine: Machine) -> None:
 
 def test_this_host_over_its_server() -> None:
     with serving("doctor", "--serve", here()) as server:
-        document = json.loads(run("counters", "--json", "--host", server.place)[0])
-    own = json.loads(run("counters", "--json")[0])
+        document = json.loads(run_command("counters", "--json", "--host", server.place)[0])
+    own = json.loads(run_command("counters", "--json")[0])
     assert [row["name"] for row in document["tcp"]] == [row["name"] for row in own["tcp"]]
     assert document["tcp"]
 
@@ -118,19 +103,21 @@ def test_an_archive_has_what_both_commands_read(tmp_path: Path) -> None:
     root = trees.together().write(tmp_path / "machine")
     (tmp_path / "packed.tar.gz").write_bytes(pack_machine(str(root)))
     for words in (["devinfo", "--json"], ["counters", "--json"]):
-        packed = run(*words, "--root", str(tmp_path / "packed.tar.gz"))[0]
-        assert packed == run(*words, "--root", str(root))[0]
+        packed = run_command(*words, "--root", str(tmp_path / "packed.tar.gz"))[0]
+        assert packed == run_command(*words, "--root", str(root))[0]
 
 
 class TestRefusals:
     def test_nobody_is_there(self) -> None:
         place = here()
-        said = run("counters", "--host", place, code=3)[1]
+        said = run_command("counters", "--host", place, code=3)[1]
         assert "nobody listens" in said or "no server answers" in said
 
     def test_a_server_of_pings_alone(self) -> None:
         with serving("ping", "--serve", here()) as server:
-            assert "ofipy doctor --serve is meant" in run("devinfo", "--host", server.place, code=1)[1]
+            assert (
+                "ofipy doctor --serve is meant" in run_command("devinfo", "--host", server.place, code=1)[1]
+            )
 
     def test_another_key(self, tmp_path: Path) -> None:
         keys = [str(tmp_path / name) for name in ("one", "other")]
@@ -139,16 +126,16 @@ class TestRefusals:
         tcp = {"OFIPY_PROVIDER": "tcp"}  # over shm the kernel tells the user, and no key is needed
         with serving("doctor", "--serve", here(), OFIPY_AUTH_KEY_FILE=keys[0], **tcp) as server:
             words = ["devinfo", "--host", server.place]
-            assert "key" in run(*words, code=1, OFIPY_AUTH_KEY_FILE=keys[1], **tcp)[1]
+            assert "key" in run_command(*words, code=1, OFIPY_AUTH_KEY_FILE=keys[1], **tcp)[1]
             again = ["--json", "--watch", "0.05", "-n", "1"]
-            printed, said = run(*words, *again, OFIPY_AUTH_KEY_FILE=keys[0], **tcp)
+            printed, said = run_command(*words, *again, OFIPY_AUTH_KEY_FILE=keys[0], **tcp)
             assert json.loads(printed.splitlines()[0])["schema"] == 1
             assert "watching" in said
 
     def test_usage(self) -> None:
-        assert "give one of them" in run("devinfo", "--root", "/", "--host", "node7", code=2)[1]
-        assert "--watch" in run("devinfo", "-n", "2", code=2)[1]
-        assert "a host is missing" in run("counters", "--host", ":19229", code=2)[1]
+        assert "give one of them" in run_command("devinfo", "--root", "/", "--host", "node7", code=2)[1]
+        assert "--watch" in run_command("devinfo", "-n", "2", code=2)[1]
+        assert "a host is missing" in run_command("counters", "--host", ":19229", code=2)[1]
 
 
 def large_archive(bytes_of_files: int) -> bytes:
@@ -183,6 +170,6 @@ def test_servers_that_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answe
     )
     server = Machine(trees.rxe().write(tmp_path / "machine"))
     try:
-        assert says in run("counters", "--host", server.host, code=1)[1]
+        assert says in run_command("counters", "--host", server.host, code=1)[1]
     finally:
         server.close()

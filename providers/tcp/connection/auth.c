@@ -8,8 +8,8 @@
  *                 connection)
  *
  * The connector proves first. The acceptor's proof also accepts the connection: instead of it the acceptor may send a
- * goodbye, if it prefers its own connection, or a proof of zeros, if that of the connector is wrong. The proof contains the role, so a reflected proof is invalid. Sides without
- * a common version come to refusal.c instead, whose proof begins with a label.
+ * goodbye, if it prefers its own connection, or a proof of zeros, if that of the connector is wrong. The proof contains
+ * the role, so a reflected proof is invalid. Sides without a common version come to refusal.c instead, whose proof begins with a label.
  * State: PROVING, from tcp_auth_start to the handler `proven`. Nothing that the peer sent counts before that. An unproven
  * peer costs one of TCP_UNPROVEN_MAX connections until a timer ends it. The caller holds the domain's lock.
  */

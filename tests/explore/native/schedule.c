@@ -184,7 +184,7 @@ static uint64_t find_next_moment(void)
 
         if (thread->wait == ENDED)
             continue;
-        /* What a withheld thread waits for may be there by then. */
+        /* A withheld thread may find what it waits for by then. */
         if (thread->withheld_until > schedule_now && thread->withheld_until < next)
             next = thread->withheld_until;
         if (thread->wait != RUNS && thread->deadline > schedule_now && thread->deadline < next)

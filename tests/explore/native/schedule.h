@@ -25,7 +25,7 @@
 #define SCHEDULE_VERDICT 512
 #define SCHEDULE_NEVER UINT64_MAX
 
-/* What strategies decide; the seed draws one for each run. */
+/* The strategies; the seed draws one for each run. */
 enum schedule_strategy {
     SCHEDULE_DEFAULT, /* nothing */
     SCHEDULE_TRACE,   /* the decisions that are given */
@@ -50,7 +50,7 @@ struct schedule_event {
     uint64_t at; /* ns since the begin */
 };
 
-/* What a run leaves: shared with the process that forked it. */
+/* The result of a run: shared with the process that forked it. */
 struct schedule_board {
     char verdict[SCHEDULE_VERDICT]; /* empty: nothing is wrong */
     bool ended;

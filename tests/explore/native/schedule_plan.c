@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the seed draws of a run: its strategy, and by that who runs; or the decisions of a trace. */
+/* The plan of a run: the strategy that the seed draws, and by that who runs; or the decisions of a trace. */
 #include <stdio.h>
 #include <string.h>
 

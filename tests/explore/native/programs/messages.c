@@ -57,7 +57,7 @@ static uint8_t sent[2][MESSAGES][LONG], received[2][MESSAGES][LONG];
 
 static uint64_t length_of(uint32_t number) { return number % 3 == 2 ? LONG : SHORT; }
 
-static void *exchange(void *of)
+static void *exchange_messages(void *of)
 {
     struct side *side = of;
     int mine = side == &b;
@@ -83,8 +83,8 @@ static void run_exchange(void)
     pthread_t other;
 
     pair_open(&a, &b, schedule_draw(2) ? OFP_PROGRESS_AUTO : OFP_PROGRESS_MANUAL);
-    other = thread_start("B", exchange, &b);
-    exchange(&a);
+    other = thread_start("B", exchange_messages, &b);
+    exchange_messages(&a);
     thread_join(other);
     pair_close(&a, &b);
 }
@@ -93,7 +93,7 @@ const struct program program_exchange = {"exchange", "fake,shm,tcp", 0, run_exch
 
 /* ----------------------------------------------------------------------------- threads of one side, each with its tag */
 
-static void *ask(void *tag_of)
+static void *ask_partner(void *tag_of)
 {
     uint32_t tag = (uint32_t)(uintptr_t)tag_of;
     uint8_t question[SHORT], answer[SHORT];
@@ -121,7 +121,7 @@ static void *answer_all(void *threads)
                                     .offset = (uint64_t)(uintptr_t)text,
                                     .length = SHORT};
         ofp_request_t request = ofp_request_start(b.endpoint, &any, 0, FOR_EVER);
-        struct ofp_completion completion = take(request);
+        struct ofp_completion completion = take_completion(request);
 
         CHECK(!completion.error && completion.length == SHORT);
         take_whole(start_send(&b, text, SHORT, completion.tag), 0);
@@ -134,8 +134,8 @@ static void run_askers(void)
     pthread_t threads[3];
 
     pair_open(&a, &b, schedule_draw(2) ? OFP_PROGRESS_AUTO : OFP_PROGRESS_MANUAL);
-    threads[0] = thread_start("A", ask, (void *)1);
-    threads[1] = thread_start("B", ask, (void *)2);
+    threads[0] = thread_start("A", ask_partner, (void *)1);
+    threads[1] = thread_start("B", ask_partner, (void *)2);
     threads[2] = thread_start("server", answer_all, (void *)2);
     for (int i = 0; i < 3; i++)
         thread_join(threads[i]);

@@ -64,8 +64,8 @@ void message_fill(uint8_t *bytes, uint64_t length, uint32_t number);
 void message_check(const uint8_t *bytes, uint64_t length, uint32_t number);
 ofp_request_t start_send(struct side *side, const void *bytes, uint64_t length, uint64_t tag);
 ofp_request_t start_receive(struct side *side, void *bytes, uint64_t length, uint64_t tag);
-struct ofp_completion take(ofp_request_t request);
-/* It must have ended without an error; `length` bytes were received, or it was a send: 0. */
+struct ofp_completion take_completion(ofp_request_t request);
+/* The request must have ended without an error; `length` bytes were received, or it was a send: 0. */
 void take_whole(ofp_request_t request, uint64_t length);
 
 pthread_t thread_start(const char *name, void *(*function)(void *argument), void *argument);

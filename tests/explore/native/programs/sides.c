@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs share: program.h. */
+/* The functions that programs share: program.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -122,7 +122,7 @@ void message_check(const uint8_t *bytes, uint64_t length, uint32_t number)
             schedule_fail("wrong: byte %llu of message %u is another one's", (unsigned long long)i, number);
 }
 
-static ofp_request_t start(struct side *side, uint16_t op, const void *bytes, uint64_t length, uint64_t tag)
+static ofp_request_t start_operation(struct side *side, uint16_t op, const void *bytes, uint64_t length, uint64_t tag)
 {
     struct ofp_operation operation = {
         .op = op, .peer = side->peer, .tag = tag, .offset = (uint64_t)(uintptr_t)bytes, .length = length};
@@ -138,15 +138,15 @@ static ofp_request_t start(struct side *side, uint16_t op, const void *bytes, ui
 
 ofp_request_t start_send(struct side *side, const void *bytes, uint64_t length, uint64_t tag)
 {
-    return start(side, OFP_TSEND, bytes, length, tag);
+    return start_operation(side, OFP_TSEND, bytes, length, tag);
 }
 
 ofp_request_t start_receive(struct side *side, void *bytes, uint64_t length, uint64_t tag)
 {
-    return start(side, OFP_TRECV, bytes, length, tag);
+    return start_operation(side, OFP_TRECV, bytes, length, tag);
 }
 
-struct ofp_completion take(ofp_request_t request)
+struct ofp_completion take_completion(ofp_request_t request)
 {
     struct ofp_completion completion = {0};
     int result;
@@ -165,7 +165,7 @@ void take_whole(ofp_request_t request, uint64_t length)
     /* A send that ended while it was started. */
     if (!request)
         return;
-    completion = take(request);
+    completion = take_completion(request);
 
     if (completion.error)
         schedule_fail("wrong: an operation ends with %d: %s", completion.error,

@@ -8,7 +8,7 @@
 
 #define SHORT 64
 #define LONG 300000
-/* So few that a ring has space for all answers: with manual progress who has received does not call again. */
+/* Messages: so few that a ring has space for all answers, since a receiver with manual progress may not call again. */
 #define MESSAGES 5
 #define LOOKS 4
 
@@ -137,7 +137,7 @@ static void *claim_held(void *length)
         result = ofp_request_claim(held[i], 0, (uint64_t)(uintptr_t)text[i], (uint64_t)(uintptr_t)length, &completion);
         CHECK(result == 0 || result == 1);
         if (result == 0)
-            completion = take(held[i]);
+            completion = take_completion(held[i]);
         CHECK(!completion.error && completion.length == (uint64_t)(uintptr_t)length);
         message_check(text[i], completion.length, i);
     }
@@ -193,7 +193,7 @@ static void run_cancel(void)
     cancelled = start_receive(&b, text[0], SHORT, 0);
     threads[0] = thread_start("A", send_all, (void *)SHORT);
     threads[1] = thread_start("canceller", cancel_it, NULL);
-    completion = take(cancelled);
+    completion = take_completion(cancelled);
     CHECK(completion.error == 0 || completion.error == ECANCELED);
     /* The message is there, if the receive is not. */
     if (completion.error)
@@ -214,7 +214,7 @@ const struct program program_cancel = {"cancel", "fake,shm,tcp", 0, run_cancel};
 
 static void *wait_for_nothing(void *unused)
 {
-    struct ofp_completion completion = take(cancelled);
+    struct ofp_completion completion = take_completion(cancelled);
 
     CHECK(completion.error == ECANCELED || completion.error == -ESTALE || completion.error == -ECANCELED);
     return unused;
