@@ -76,6 +76,9 @@ interoperation() { # with the libfabric that the peers above brought, and Debian
     apt_install libfabric-bin libfabric-dev openssl
     pytest tests/jobs/test_side_by_side.py::test_from_libfabric_in_c --junit-xml="$work/interop.xml"
     python3 .ci/check_junit.py --least 1 "$work/interop.xml"
+    OFIPY_LIBFABRIC=$(bundled_libfabric) pytest tests/unit/test_{encryption_table,tcp_encryption}.py -k cannot \
+        --junit-xml="$work/interop.xml"
+    python3 .ci/check_junit.py --least 4 "$work/interop.xml"
     pytest tests/interop --junit-xml="$work/interop.xml"
     python3 .ci/check_junit.py --least 67 --allow 'no IPv6' --allow 'this libfabric has no rdm endpoints' --allow 'in the full profile alone' \
         --allow FABTESTS_BIN "$work/interop.xml"
@@ -85,14 +88,15 @@ interoperation() { # with the libfabric that the peers above brought, and Debian
 }
 
 network() { # hosts of network namespaces; who may not have them, and is not CI, is told so
-    local least=35 allowed=()
+    local least=36 allowed=()
     command -v tc >/dev/null && command -v iptables-legacy >/dev/null && command -v nft >/dev/null ||
         apt_install iproute2 iptables nftables
     [ "${CI:-}" = true ] || { least=0; allowed=(--allow 'network namespaces'); }
     # Not those that need another kernel: the guest runs them.
     as_root env "PATH=$PATH:/usr/sbin:/sbin" "CI=${CI:-}" "OFIPY_STRESS=${OFIPY_STRESS:-}" \
         PYTHONDONTWRITEBYTECODE=1 timeout 900 \
-        python3 -P -m pytest tests/network --ignore tests/network/test_netem.py -n 3 -p no:cacheprovider \
+        python3 -P -m pytest tests/network tests/host/test_statistics.py::test_another_user_is_refused \
+        --ignore tests/network/test_netem.py -n 3 -p no:cacheprovider \
         --junit-xml="$work/network.xml" --durations=5
     python3 .ci/check_junit.py --least "$least" "${allowed[@]}" "$work/network.xml"
 }

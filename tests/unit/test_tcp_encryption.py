@@ -214,12 +214,17 @@ def test_link_encrypts_its_network(setting) -> None:
         assert ep.info.encryption is ofipy.Encryption.HOST
 
 
-def test_a_provider_that_cannot_encrypt_is_refused(setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def find_infos_without_encryption() -> list[ofipy.Info]:
     infos = [info for info in ofipy.getinfo() if info.encryption is ofipy.Encryption.NONE]
     if not infos:
         pytest.skip(
             "no provider here has connections that cannot be encrypted: neither libfabric nor a device"
         )
+    return infos
+
+
+def test_a_provider_that_cannot_encrypt_is_refused(setting) -> None:
+    infos = find_infos_without_encryption()
     setting("required")
     with pytest.raises(ofipy.NotSupported, match="cannot encrypt"):
         ofipy.Fabric(infos[0]).domain()
