@@ -141,6 +141,25 @@ static void test_a_call_with_the_accepted_key(void **state)
     check_call(ACCEPTED, true);
 }
 
+/* The challenge has ended, or was never sent: the caller comes again, and the log says why. */
+static void test_a_call_to_a_challenge_that_has_ended(void **state)
+{
+    const struct verbs_facts facts = {.challenge = {1}, .caller_nonce = {2}};
+    uint8_t second[VERBS_PROOF_REQUEST_SIZE], proof[OFPI_PROOF_SIZE] = {3};
+    char provider[32], text[OFP_TEXT_MAX] = "";
+    int level = 0;
+
+    (void)state;
+    ofp_log_set_level(OFP_LOG_INFO);
+    forget_warnings();
+    call_side(second, verbs_second_request_encode(second, PORT, &facts, proof));
+    assert_int_equal(said.bytes[0], VERBS_REJECT_LATER);
+    assert_true(ofp_log_next(&level, provider, sizeof(provider), text, sizeof(text)));
+    assert_int_equal(level, OFP_LOG_INFO);
+    assert_non_null(strstr(text, "puts 192.0.2.2:7777 off: the challenge that it answers has ended; so far 1"));
+    ofp_log_set_level(OFP_LOG_WARNING);
+}
+
 int main(void)
 {
     static bool proves = true, lies = false;
@@ -153,6 +172,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_answer_by_a_key_that_was_not_proven, open_side, close_side),
         cmocka_unit_test_setup_teardown(test_a_peer_that_has_none_of_the_keys, open_side, close_side),
         cmocka_unit_test_setup_teardown(test_a_call_with_the_accepted_key, open_side, close_side),
+        cmocka_unit_test_setup_teardown(test_a_call_to_a_challenge_that_has_ended, open_side, close_side),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,6 +106,11 @@ struct path_request {
     const struct ofpi_rdm_hello *hello;
 };
 
+static void log_deferral(const struct ofpi_rdm_endpoint *endpoint, enum ofp_log_level level, const char *why)
+{
+    endpoint->core->log(level, endpoint->provider, "endpoint %u puts a caller off: %s", endpoint->base->id, why);
+}
+
 /* NULL: there is no memory or buffer for a path. The request was answered or is invalid. */
 static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct path_request *request)
 {
@@ -114,6 +119,7 @@ static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct pat
     uint8_t hello[OFPI_RDM_HELLO_SIZE];
 
     if (!path) {
+        log_deferral(endpoint, OFP_LOG_INFO, "no packet buffers or memory are left for its connection");
         endpoint->channel.ops->refuse(&endpoint->channel, request->asked->id, OFPI_REFUSE_LATER);
         return NULL;
     }
@@ -189,8 +195,11 @@ static bool probe_peer(struct ofp_peer *peer, const struct ofpi_meeting_end *end
 
 static void put_request_off(struct ofp_peer *peer, void *request)
 {
-    struct ofpi_channel *channel = &ofpi_rdm_endpoint_of(peer->endpoint)->channel;
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
+    struct ofpi_channel *channel = &endpoint->channel;
 
+    /* That is usual: both connect at once, or the peer has restarted. */
+    log_deferral(endpoint, OFP_LOG_DEBUG, "this side connects to it, or reads what is left of its last connection");
     channel->ops->refuse(channel, ((const struct path_request *)request)->asked->id, OFPI_REFUSE_LATER);
 }
 
@@ -287,6 +296,7 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
     peer = ofp_peer_by_identity(endpoint->base, hello.identity, hello.connects_only, asked->address,
                                 asked->address_length);
     if (!peer) {
+        log_deferral(endpoint, OFP_LOG_INFO, "no memory is left for a peer");
         channel->ops->refuse(channel, asked->id, OFPI_REFUSE_LATER);
         return;
     }

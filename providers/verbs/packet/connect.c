@@ -355,8 +355,12 @@ static void path_rejected_by_program(struct verbs_path *path, const struct verbs
         return;
     else if (rejection >= VERBS_REJECT_KEY_HERE && rejection <= VERBS_REJECT_OTHER_KEY)
         report_key_difference(path, rejection);
+    else if (rejection == VERBS_REJECT)
+        report_rejection(path, false, ECONNREFUSED, "the peer refused");
+    else if (!event->data_length)
+        report_rejection(path, true, ECONNREFUSED, "the other side's connection manager put the request off");
     else
-        report_rejection(path, rejection != VERBS_REJECT, ECONNREFUSED, "the peer refused");
+        report_rejection(path, true, ECONNREFUSED, "the peer put the connection off; its log at INFO says why");
 }
 
 /* The peer's connection manager knows the number of our queue pair from an earlier connection. */

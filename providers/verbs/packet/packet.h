@@ -41,6 +41,8 @@ struct verbs_rdm {
     struct verbs_path *chained;
     struct verbs_challenges *challenges; /* NULL: the domain has no key */
     uint64_t refused_at;                 /* when a refused caller was last logged as a warning */
+    uint64_t deferred_at;                /* when a caller that may try again was last logged at INFO */
+    uint64_t deferred;                   /* such callers */
     /* Of a device that loses buffers: */
     struct verbs_buffers buffers;     /* buffers.all is owned; NULL: the device loses none */
     struct ofpi_packet *first_packet; /* the packets are an array, by their index */

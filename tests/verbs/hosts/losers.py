@@ -5,6 +5,7 @@ Each endpoint says hello. Then every other one sends a message of two packets, o
 second. At the next line the process is killed. It answers each line with one of its own, when that is done.
 """
 
+import logging
 import os
 import signal
 import sys
@@ -43,6 +44,8 @@ def lose(address: str, count: int, told: int) -> None:
 
 def main() -> None:
     address, count = sys.argv[1], int(sys.argv[2])
+    # Why a loser waits, if it does.
+    logging.basicConfig(level=logging.WARNING)
     # 4.3 s: what is not acknowledged is not sent again before the kill.
     os.environ["OFIPY_VERBS_ACK_TIMEOUT"] = "20"
     os.environ["OFIPY_VERBS_PACKET_BUFFERS"] = str(BUFFERS)
