@@ -13,6 +13,7 @@ from ofipy.doctor.rules import (
     LEAST_RETRANSMISSIONS,
     LEAST_SEGMENTS,
     SOFTWARE_RETRANSMISSIONS,
+    SOFTWARE_RETRIES,
     TCP_REPEATED,
     XMIT_WAIT,
     judge,
@@ -114,10 +115,10 @@ def check_tcp(host: Host, *, is_measured: bool = False) -> Iterator[Finding]:
 
 
 def judge_retransmissions(place: str, share: Share, *, is_software: bool = False) -> Finding:
-    """A few of them are no pattern. A device of software repeats packets when its processor is busy elsewhere, too."""
+    """A few of them are no pattern. A device of software retries when its processor is busy elsewhere, too."""
     ratio = share.ratio if share.part >= LEAST_RETRANSMISSIONS else 0.0
-    text = f"{share.part} of {share.whole} packets were sent again"
-    warning, failure = SOFTWARE_RETRANSMISSIONS if is_software else (None, None)
+    text = f"{share.part} retries for {share.whole} packets sent"
+    warning, failure = SOFTWARE_RETRIES if is_software else (None, None)
     finding = judge(
         "port.retransmit", ratio, text, place=place, sources=share.sources, warning=warning, failure=failure
     )

@@ -15,6 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from ofipy.cli.commands import ofipy_command
+from ofipy.doctor.congestion import Share, judge_retransmissions
+from ofipy.doctor.finding import State
 from ofipy.host.command import run_tool
 from ofipy.host.tree import Tree
 from tests.host import trees
@@ -321,3 +323,13 @@ def test_tools_are_run_without_a_shell() -> None:
     assert run_tool(("echo", "$HOME; \x07x")) == (0, "$HOME; ?x\n")
     assert run_tool(("ofipy-has-no-such-tool",)) is None
     assert run_tool(("false",)) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("retries", "state"), [(1, State.OK), (40, State.OK), (170, State.WARNING), (600, State.FAILED)]
+)
+def test_retries_of_a_device_of_software(retries: int, state: State) -> None:
+    """As two guests counted with 3 % of the packets lost: 170, each of which repeated all that was in flight."""
+    finding = judge_retransmissions("rxe0/1", Share(retries, 27_770, True, ()), is_software=True)
+    assert finding.state is state
+    assert finding.text == f"{retries} retries for 27770 packets sent"
