@@ -22,8 +22,11 @@ PER_HOST = int(os.environ.get("TEST_RANKS_PER_HOST", "8"))
 SECONDS = 600
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 
-APPLICATION = """
-import time, ofipy
+# Sixteen interpreters start on two emulated processors.
+APPLICATION = f"""
+import os, time
+os.environ["OFIPY_JOB_TIMEOUT"] = "{SECONDS}"
+import ofipy
 job = ofipy.job()
 with ofipy.open() as ep:
     peers = job.peers(ep)

@@ -70,6 +70,9 @@ def serve(folder: Path, name: str) -> None:
     shadow = Path("/etc/shadow")
     shadow.unlink(missing_ok=True)
     shadow.write_text("root:*:19000:0:99999:7:::\n")
+    # What a shell of the machine outside does when it starts, such as a lock of pyenv, is no part of a login here.
+    for each in ".bashrc", ".bash_profile", ".bash_login", ".profile":
+        Path("/root", each).unlink(missing_ok=True)
     Path("/run/sshd").mkdir(mode=0o755, parents=True, exist_ok=True)
     subprocess.run(
         ["/usr/sbin/sshd", "-f", str(folder / "server"), "-E", str(folder / f"sshd {name}")], check=True
