@@ -22,17 +22,9 @@ from .search import Failure, Search, draw_seed
 __all__ = ["PATCHES", "Undo", "apply_patch", "find_again", "list_undos"]
 
 PATCHES = Path(__file__).with_name("undo")
-COPIED = (
-    "ofipy",
-    "native",
-    "providers",
-    "fabtests",
-    "tests/fake_provider",
-    "tests/rdm_fake_provider",
-    "tests/native",
-    "tests/fuzz",
-)
-FILES = ("meson.build", "meson.options", "pyproject.toml", "README.md", "LICENSE")
+NOT_COPIED = ("build", "docs", "monitoring", "tests")
+"""Folders at the top of the tree that no build needs; of ``tests`` some are copied."""
+COPIED_TESTS = ("fake_provider", "rdm_fake_provider", "native", "fuzz")
 
 
 @dataclass(frozen=True)
@@ -105,6 +97,12 @@ def apply_patch(tree: Path, path: Path) -> None:
         file.write_text(text)
 
 
+def list_copied() -> list[str]:
+    """What of the tree a build needs: all files at its top, and most folders."""
+    top = [path.name for path in TREE.iterdir() if path.name not in NOT_COPIED and path.name[0] not in "._"]
+    return [*sorted(top), *(f"tests/{name}" for name in COPIED_TESTS)]
+
+
 class Copy:
     """A copy of the tree in which one patch at a time is applied, so that little is built again."""
 
@@ -113,7 +111,7 @@ class Copy:
 
     def restore(self) -> None:
         """Make the copy as the tree is."""
-        for name in (*COPIED, *FILES):
+        for name in list_copied():
             self._update(TREE / name, self.build.tree / name)
 
     def _update(self, source: Path, target: Path) -> None:
