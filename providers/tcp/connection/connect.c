@@ -11,6 +11,7 @@
 #include "connection/connect.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +203,14 @@ static int check_self_connect(int fd)
     return getpeername(fd, &there.any, &length) == 0 && memcmp(&here, &there, sizeof(here)) == 0 ? ECONNREFUSED : 0;
 }
 
+/* The kernel reports without an error that a connection was shut down on both sides. */
+static bool has_hung_up(int fd)
+{
+    struct pollfd entry = {.fd = fd};
+
+    return poll(&entry, 1, 0) == 1 && entry.revents & POLLHUP;
+}
+
 void tcp_socket_connected(struct tcp_connection *connection)
 {
     socklen_t length = sizeof(int);
@@ -223,7 +232,9 @@ void tcp_socket_connected(struct tcp_connection *connection)
             return;
         if (!error)
             error = -connection->endpoint->ops->request(connection);
-        /* The event was not the end of TCP's handshake. */
+        /* The event was not the end of TCP's handshake, unless the connection has ended since. */
+        if (error == ENOTCONN && has_hung_up(connection->stream.fd))
+            error = ECONNRESET;
         if (error == EAGAIN || error == ENOTCONN)
             return;
     }
