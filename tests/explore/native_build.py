@@ -19,9 +19,10 @@ __all__ = ["build_programs", "list_programs"]
 
 NATIVE = TREE / "tests" / "explore" / "native"
 CORE = ("native/src", "native/hooks", "native/link", "native/agreement", "native/schedule", "native/meet")
-CORE_MORE = ("native/proof", "native/address")
+CORE_MORE = ("native/proof", "native/address", "native/rdm")
 PROVIDERS = {
     "fake": "tests/fake_provider/ofipy_fake_provider",
+    "rdmfake": "tests/rdm_fake_provider/ofipy_rdm_fake_provider",
     "shm": "providers/shm",
     "tcp": "providers/tcp",
 }
@@ -62,12 +63,12 @@ def _list_sources(tree: Path) -> list[tuple[Path, str]]:
         own = f"{points} -I{tree / folder} {include} {entry}"
         found += [(path, own) for path in sorted((tree / folder).rglob("*.c"))]
     ours = (*NATIVE.glob("schedule*.c"), *(NATIVE / "programs").glob("*.c"))
-    return found + [(path, f"{include} -Werror") for path in sorted(ours)]
+    return found + [(path, f"{include} -I{tree} -Werror") for path in sorted(ours)]
 
 
 def list_programs() -> list[str]:
     """The programs, each with each provider that it runs over: ``two-takers/shm``."""
-    table = re.compile(r'^const struct program program_\w+ = \{"([\w-]+)", "([\w,]+)"', re.MULTILINE)
+    table = re.compile(r'^const struct program program_\w+ = \{"([\w-]+)", "([\w,-]+)"', re.MULTILINE)
     found = [
         f"{name}/{carrier}"
         for path in sorted((NATIVE / "programs").glob("*.c"))

@@ -46,8 +46,10 @@ def print_failure(failure: Failure) -> None:
     size = f"{len(outcome.trace)} decisions, {outcome.faults} faults, {outcome.steps} steps"
     virtual = f", virtual {outcome.virtual:.3f} s" if outcome.virtual else ""
     print(f"seed {format_seed(failure.seed, failure.number)}: {size}{virtual}")
-    for decision in outcome.trace:
+    for decision in outcome.trace[:STORY]:
         print(f"  decided: {decision.thread} {decision.function} {decision.occurrence}: {decision.action}")
+    if len(outcome.trace) > STORY:
+        print(f"  … and {len(outcome.trace) - STORY} decisions")
     for line in outcome.story[:STORY]:
         print(f"    {line}")
     if len(outcome.story) > STORY:

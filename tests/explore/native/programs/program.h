@@ -23,24 +23,22 @@
             schedule_fail("wrong: %s:%d: %s", __FILE_NAME__, __LINE__, #condition);                                    \
     } while (0)
 
-/* One of the providers that are linked in. */
-struct carrier {
-    const char *name;
-    const char *const *parameters; /* pairs of name and value, NULL at the end */
-};
-
-/* One side: a domain of its own with a queue, a vector and an endpoint. */
+/* One side: a domain of its own with queues, a vector and an endpoint. */
 struct side {
     struct ofp_domain *domain;
     struct ofp_cq *cq;
     struct ofp_av *av;
+    struct ofp_eq *eq;
     struct ofp_endpoint *endpoint;
-    uint32_t peer; /* the other side, in `av` */
+    uint32_t peer;      /* the other side, in `av` */
+    const char *infos;  /* the name under which its infos are found; of link the lanes in their order */
+    const char *lane;   /* of link, the only one by which it knows the other side; NULL: all */
+    const char *device; /* name of the info's domain; NULL: the first one */
 };
 
 struct program {
     const char *name;
-    const char *carriers; /* names, separated by commas */
+    const char *carriers; /* names, separated by commas: of providers that are linked in, rdm, or link */
     uint64_t budget;      /* of virtual time, ns; 0: 20 ms */
     void (*run)(void);
 };
@@ -48,14 +46,18 @@ struct program {
 extern const struct program *const programs[]; /* NULL at the end */
 extern const char *program_carrier;            /* of the run */
 
+/* `infos` and `device` are set, or NULL. */
 void side_open(struct side *side, uint32_t progress);
 void side_close(struct side *side);
+void side_close_rest(struct side *side); /* the endpoint is closed */
 /* Before threads are scheduled: open and close one, so that what the process has once is there. */
 void side_warm(void);
 /* Each knows the other. */
 void sides_meet(struct side *a, struct side *b);
 /* Two sides that have met. */
 void pair_open(struct side *a, struct side *b, uint32_t progress);
+/* At once: what one side has sent last, the other one reads while it closes. */
+void sides_close(struct side *a, struct side *b);
 /* A message each way, then both are closed. */
 void pair_close(struct side *a, struct side *b);
 

@@ -23,8 +23,9 @@
 #include "program.h"
 
 #define BUDGET (20 * MS)
-#define CPU_SECONDS 10 /* of a run that takes some ms: it has no more points */
-#define REAL_MS 120000 /* of a run that neither ends nor runs */
+#define CPU_SECONDS 10   /* of a run that takes some ms: it has no more points */
+#define FEW_BUFFERS "64" /* of an endpoint of rdmfake, which posts each */
+#define REAL_MS 120000   /* of a run that neither ends nor runs */
 
 const char *program_carrier;
 
@@ -39,13 +40,16 @@ static uint32_t count_descriptors(void)
     return count;
 }
 
-/* Values that make rare ways common. */
+/* Values that make rare ways common, and few points of what is only many times the same. */
 static void draw_parameters(void)
 {
     static const struct {
         const char *name, *value;
     } rare[] = {{"SPIN_TIME", "0"}, {"SHM_RING_SIZE", "16"}, {"SHM_BOUNCE_COUNT", "1"}, {"TX_QUEUE", "4"}};
 
+    ofp_param_set("RDMFAKE_RECEIVE_SIZE", FEW_BUFFERS);
+    /* Otherwise endpoints of link do not listen to the network. */
+    ofp_param_set("INTERFACE", "lo");
     for (unsigned i = 0; i < sizeof(rare) / sizeof(rare[0]); i++)
         if (schedule_draw(2))
             ofp_param_set(rare[i].name, rare[i].value);

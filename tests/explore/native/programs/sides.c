@@ -3,44 +3,78 @@
 #include <errno.h>
 #include <string.h>
 
+#include "link/link_address.h"
+#include "link/link_tables.h"
 #include "ofipy/provider.h"
+#include "ofipy/ways.h"
 #include "program.h"
 #include "provider/provider_registry.h"
 
 /* Each provider's entry, renamed by an option of the compiler. */
 const struct ofp_provider *fake_provider_entry(const struct ofp_core *core);
+const struct ofp_provider *rdmfake_provider_entry(const struct ofp_core *core);
 const struct ofp_provider *shm_provider_entry(const struct ofp_core *core);
 const struct ofp_provider *tcp_provider_entry(const struct ofp_core *core);
 
+/* What programs run over: the providers that are registered, and of which of them a pair finds its infos. */
+struct carrier {
+    const char *name;
+    ofp_provider_entry_fn *entries[3]; /* the last one of them is asked for infos */
+    const char *infos[2];              /* of the first and the second side; NULL: those of the provider's own name */
+    const char *lane;                  /* a side knows the other one by this lane alone; often one side does, or both */
+    const char *devices[3];            /* names of domains, of which a pair draws one; NULL: the first info */
+};
+
+static const struct carrier carriers[] = {
+    {.name = "fake", .entries = {fake_provider_entry}},
+    {.name = "shm", .entries = {shm_provider_entry}},
+    {.name = "tcp", .entries = {tcp_provider_entry}},
+    {.name = "rdm", .entries = {rdmfake_provider_entry}, .devices = {"packets", "puts", "gets"}},
+    {.name = "link",
+     .entries = {shm_provider_entry, tcp_provider_entry, link_provider_get},
+     .infos = {"link:shm+tcp", "link:tcp+shm"},
+     .lane = "tcp"},
+    {.name = "link-rdm",
+     .entries = {shm_provider_entry, rdmfake_provider_entry, link_provider_get},
+     .infos = {"link:shm+rdmfake", "link:rdmfake+shm"},
+     .lane = "rdmfake"},
+};
+
+static const struct carrier *find_carrier(void)
+{
+    for (unsigned i = 0; i < sizeof(carriers) / sizeof(carriers[0]); i++)
+        if (strcmp(carriers[i].name, program_carrier) == 0)
+            return &carriers[i];
+    schedule_fail("wrong: there is no carrier %s", program_carrier);
+}
+
 static struct ofp_provider *find_provider(void)
 {
-    static const struct {
-        const char *name;
-        const struct ofp_provider *(*entry)(const struct ofp_core *core);
-    } known[] = {{"fake", fake_provider_entry}, {"shm", shm_provider_entry}, {"tcp", tcp_provider_entry}};
+    const struct carrier *carrier = find_carrier();
     struct ofp_provider *provider = NULL;
     char text[OFP_TEXT_MAX] = "";
 
-    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(known[i].name, program_carrier) == 0 &&
-            ofpi_provider_register(known[i].entry, &provider, text, sizeof(text)) != 0)
-            schedule_fail("wrong: provider %s: %s", program_carrier, text);
+    for (int i = 0; i < 3 && carrier->entries[i]; i++)
+        if (ofpi_provider_register(carrier->entries[i], &provider, text, sizeof(text)) != 0)
+            schedule_fail("wrong: carrier %s: %s", program_carrier, text);
     return provider;
 }
 
-static void find_info(struct ofp_provider *provider, struct ofp_info *info)
+static void find_info(struct ofp_provider *provider, const struct side *side, struct ofp_info *info)
 {
-    static struct ofp_info infos[8];
+    const char *name = side->infos ? side->infos : ofp_provider_name(provider);
+    struct ofp_info infos[8];
     char text[OFP_TEXT_MAX] = "";
-    int count = ofp_provider_getinfo(provider, infos, 8, text, sizeof(text));
+    int count = ofp_provider_getinfo_as(provider, name, infos, 8, text, sizeof(text));
 
     for (int i = 0; i < count; i++) {
-        if (!infos[i].offloads_matching && infos[i].ep_types == OFP_EP_RDM) {
+        if (!infos[i].offloads_matching && infos[i].ep_types == OFP_EP_RDM &&
+            (!side->device || strcmp(infos[i].domain, side->device) == 0)) {
             *info = infos[i];
             return;
         }
     }
-    schedule_fail("wrong: provider %s has no endpoint: %s", program_carrier, text);
+    schedule_fail("wrong: carrier %s has no endpoint: %s", program_carrier, text);
 }
 
 void side_open(struct side *side, uint32_t progress)
@@ -48,26 +82,53 @@ void side_open(struct side *side, uint32_t progress)
     struct ofp_provider *provider = find_provider();
     struct ofp_domain_attr domain_attr = {.progress = progress, .hooks = ""};
     struct ofp_cq_attr cq_attr = {.size = 64};
+    struct ofp_eq_attr eq_attr = {0};
     struct ofp_av_attr av_attr = {.auto_insert = 1};
     struct ofp_endpoint_attr attr = {0};
     char text[OFP_TEXT_MAX] = "";
     struct ofp_info info;
 
-    find_info(provider, &info);
+    find_info(provider, side, &info);
     CHECK(ofp_domain_open(provider, &info, &domain_attr, &side->domain, text, sizeof(text)) == 0);
     CHECK(ofp_cq_open(side->domain, &cq_attr, &side->cq) == 0);
     CHECK(ofp_av_open(side->domain, &av_attr, &side->av) == 0);
+    CHECK(ofp_eq_open(side->domain, &eq_attr, &side->eq) == 0);
+    attr.eq = side->eq;
     attr.tx_cq = attr.rx_cq = side->cq;
     attr.av = side->av;
     CHECK(ofp_endpoint_open(side->domain, &attr, &side->endpoint, text, sizeof(text)) == 0);
 }
 
-void side_close(struct side *side)
+void side_close_rest(struct side *side)
 {
-    CHECK(ofp_endpoint_close(side->endpoint, 1000 * MS) == 0);
+    CHECK(ofp_eq_close(side->eq) == 0);
     CHECK(ofp_av_close(side->av) == 0);
     CHECK(ofp_cq_close(side->cq) == 0);
     CHECK(ofp_domain_close(side->domain) == 0);
+}
+
+void side_close(struct side *side)
+{
+    CHECK(ofp_endpoint_close(side->endpoint, 1000 * MS) == 0);
+    side_close_rest(side);
+}
+
+/* Leave out the lanes of an address of link but one. */
+static size_t keep_lane(const char *lane, char *address, size_t length)
+{
+    char whole[OFP_ADDRESS_MAX];
+    struct link_address read;
+    struct link_entry entry;
+    struct link_writer writer;
+    const uint8_t *cursor = NULL;
+
+    memcpy(whole, address, length);
+    CHECK(link_address_read(&read, whole, length) == 0);
+    CHECK(link_writer_init(&writer, address, OFP_ADDRESS_MAX, read.host, read.identity, read.connects_only) == 0);
+    while (link_address_read_next(&read, &cursor, &entry))
+        if (link_entry_is_of(&entry, lane, strlen(lane)))
+            CHECK(link_address_add(&writer, lane, entry.address, entry.length) == 0);
+    return writer.length;
 }
 
 static uint32_t insert_address(struct side *side, struct side *other)
@@ -77,6 +138,8 @@ static uint32_t insert_address(struct side *side, struct side *other)
     uint32_t index = 0;
 
     CHECK(ofp_endpoint_address(other->endpoint, address, &length) == 0);
+    if (side->lane)
+        length = keep_lane(side->lane, address, length);
     CHECK(ofp_av_insert(side->av, address, length, &index) == 0);
     return index;
 }
@@ -89,6 +152,15 @@ void sides_meet(struct side *a, struct side *b)
 
 void pair_open(struct side *a, struct side *b, uint32_t progress)
 {
+    const struct carrier *carrier = find_carrier();
+    const char *device = carrier->devices[0] ? carrier->devices[schedule_draw(3)] : NULL;
+
+    *a = (struct side){.infos = carrier->infos[0], .device = device};
+    *b = (struct side){.infos = carrier->infos[1], .device = device};
+    if (carrier->lane && schedule_draw(4))
+        b->lane = carrier->lane;
+    if (b->lane && schedule_draw(2))
+        a->lane = carrier->lane;
     side_open(a, progress);
     side_open(b, progress);
     sides_meet(a, b);
@@ -175,7 +247,7 @@ void take_whole(ofp_request_t request, uint64_t length)
 
 void side_warm(void)
 {
-    struct side side;
+    struct side side = {.infos = find_carrier()->infos[0]};
 
     side_open(&side, OFP_PROGRESS_MANUAL);
     side_close(&side);
@@ -198,9 +270,16 @@ static void *close_side(void *side)
     return NULL;
 }
 
+void sides_close(struct side *a, struct side *b)
+{
+    pthread_t closer = thread_start("closer", close_side, b);
+
+    side_close(a);
+    thread_join(closer);
+}
+
 void pair_close(struct side *a, struct side *b)
 {
-    pthread_t closer;
     struct side *ways[2][2] = {{a, b}, {b, a}};
     uint8_t sent[64], received[64];
 
@@ -215,9 +294,6 @@ void pair_close(struct side *a, struct side *b)
         take_whole(send, 0);
         message_check(received, sizeof(received), 999);
     }
-    /* At once: what one side has sent last, the other one reads while it closes. */
-    closer = thread_start("closer", close_side, b);
-    side_close(a);
-    thread_join(closer);
+    sides_close(a, b);
     check_no_warning();
 }

@@ -78,7 +78,7 @@ static void run_loop(void)
     pair_close(&a, &b);
 }
 
-const struct program program_loop = {"loop", "fake,shm,tcp", 0, run_loop};
+const struct program program_loop = {"loop", "fake,shm,tcp,rdm,link", 0, run_loop};
 
 /* ------------------------------------------------------------ the helper receives, while the program sleeps elsewhere */
 
@@ -110,7 +110,7 @@ static void run_helped(void)
 }
 
 /* The helper looks each millisecond while it cannot arm: so long for each part of a message in a bounce buffer. */
-const struct program program_helped = {"helped", "fake,shm,tcp", 400 * MS, run_helped};
+const struct program program_helped = {"helped", "fake,shm,tcp,rdm,link", 400 * MS, run_helped};
 
 /* ------------------------------------------------------------------------------------------- set aside, then received */
 
@@ -170,7 +170,7 @@ static void run_set_aside(void)
     pair_close(&a, &b);
 }
 
-const struct program program_set_aside = {"set-aside", "fake,shm,tcp", 0, run_set_aside};
+const struct program program_set_aside = {"set-aside", "fake,shm,tcp,rdm,link", 0, run_set_aside};
 
 /* ------------------------------------------------------------------------------- cancelled while the message comes */
 
@@ -208,7 +208,7 @@ static void run_cancel(void)
     pair_close(&a, &b);
 }
 
-const struct program program_cancel = {"cancel", "fake,shm,tcp", 0, run_cancel};
+const struct program program_cancel = {"cancel", "fake,shm,tcp,rdm,link,link-rdm", 0, run_cancel};
 
 /* --------------------------------------------------------------------------------------------- closed while one waits */
 
@@ -230,9 +230,7 @@ static void run_close(void)
     waiter = thread_start("waiter", wait_for_nothing, NULL);
     CHECK(ofp_endpoint_close(b.endpoint, 0) == 0);
     thread_join(waiter);
-    CHECK(ofp_av_close(b.av) == 0);
-    CHECK(ofp_cq_close(b.cq) == 0);
-    CHECK(ofp_domain_close(b.domain) == 0);
+    side_close_rest(&b);
 }
 
-const struct program program_close = {"close", "fake,shm,tcp", 0, run_close};
+const struct program program_close = {"close", "fake,shm,tcp,rdm,link", 0, run_close};
