@@ -357,21 +357,18 @@ static void path_rejected_by_program(struct verbs_path *path, const struct verbs
         report_key_difference(path, rejection);
     else if (rejection == VERBS_REJECT)
         report_rejection(path, false, ECONNREFUSED, "the peer refused");
-    else if (!event->data_length)
-        report_rejection(path, true, ECONNREFUSED, "the other side's connection manager put the request off");
     else
-        report_rejection(path, true, ECONNREFUSED, "the peer put the connection off; its log at INFO says why");
+        report_rejection(path, true, ECONNREFUSED,
+                         event->data_length ? "the peer put it off: its log at INFO says why"
+                                            : "the peer's host put it off");
 }
 
 /* The peer's connection manager knows the number of our queue pair from an earlier connection. */
 static void path_request_stale(struct verbs_path *path)
 {
-    struct verbs_rdm *rdm = path->rdm;
-
-    rdm->stale++;
     verbs_core->log(OFP_LOG_INFO, VERBS_NAME,
                     "endpoint %u: a connection was refused as stale, for queue pair %u; so far %" PRIu64,
-                    rdm->channel->endpoint->id, path->number, rdm->stale);
+                    path->rdm->channel->endpoint->id, path->number, ++path->rdm->stale);
     report_rejection(path, true, ECONNREFUSED, "the other side's connection manager has an earlier connection");
 }
 
