@@ -2,13 +2,13 @@
 #include "packet/accept.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "connection/channel.h"
 #include "connection/reaper.h"
 #include "packet/connect.h"
 #include "packet/key.h"
+#include "packet/log.h"
 #include "packet/path.h"
 
 /* A request of a peer while it is reported to the user, who answers it in that call. */
@@ -59,23 +59,6 @@ static int accept_path_request(struct verbs_path *path, const struct incoming *i
     return verbs_calls.accept(path->id, &param) == 0 ? 0 : -errno;
 }
 
-/* Once a second at INFO: callers try again within milliseconds. */
-static void log_deferral(struct verbs_rdm *rdm, struct rdma_cm_id *id, const char *why)
-{
-    uint64_t now = verbs_core->now();
-    bool often = rdm->deferred_at && now - rdm->deferred_at < VERBS_SECOND;
-    char shown[TCP_ADDRESS_TEXT];
-    union tcp_address address;
-
-    rdm->deferred++;
-    if (!often)
-        rdm->deferred_at = now;
-    verbs_id_get_peer_address(id, &address);
-    tcp_address_describe(&address, shown);
-    verbs_core->log(often ? OFP_LOG_DEBUG : OFP_LOG_INFO, VERBS_NAME, "endpoint %u puts %s off: %s; so far %" PRIu64,
-                    rdm->channel->endpoint->id, shown, why, rdm->deferred);
-}
-
 int verbs_path_accept(struct ofpi_path *base, uint64_t request, const uint8_t *hello, size_t length)
 {
     struct verbs_path *path = verbs_path_of(base);
@@ -92,7 +75,7 @@ int verbs_path_accept(struct ofpi_path *base, uint64_t request, const uint8_t *h
     if (result) {
         uint8_t later = VERBS_REJECT_LATER;
 
-        log_deferral(path->rdm, path->id, strerror(-result));
+        verbs_deferral_log(path->rdm, path->id, strerror(-result));
         verbs_id_reject(path->id, &later, sizeof(later));
         verbs_path_remove(path);
     }
@@ -174,7 +157,7 @@ static void verify_caller(struct verbs_rdm *rdm, struct incoming *incoming, cons
     struct verbs_challenge challenge;
 
     if (!verbs_challenge_end(rdm->challenges, request->challenge, &ends->dgid, verbs_core->now(), &challenge)) {
-        log_deferral(rdm, incoming->id, "the challenge that it answers has ended");
+        verbs_deferral_log(rdm, incoming->id, "the challenge that it answers has ended");
         verbs_path_reject(rdm->channel, (uintptr_t)incoming, OFPI_REFUSE_LATER);
         return;
     }

@@ -13,13 +13,12 @@
 #include "connection/reaper.h"
 #include "meet/versions.h"
 #include "packet/key.h"
+#include "packet/log.h"
 #include "packet/path.h"
 #include "packet/work.h"
 #include "queue/state.h"
 
 #define RETRIES 6
-/* Warnings about refused callers are at least this far apart, ns. */
-#define REFUSAL_PAUSE VERBS_SECOND
 
 /* Soft-RoCE takes a retry count of seven as unlimited, and keep-alive would never fail. */
 struct rdma_conn_param verbs_path_parameters_build(const struct verbs_path *path, const uint8_t *bytes, uint8_t length)
@@ -426,21 +425,6 @@ static void handle_connecting_event(struct verbs_path *path, const struct verbs_
         fail_path(path, "the connection failed", event->status < 0 ? -event->status : ECONNABORTED);
         break;
     }
-}
-
-void verbs_key_difference_log(struct verbs_rdm *rdm, struct rdma_cm_id *id, const char *why)
-{
-    uint64_t now = verbs_core->now();
-    bool often = rdm->refused_at && now - rdm->refused_at < REFUSAL_PAUSE;
-    char shown[TCP_ADDRESS_TEXT];
-    union tcp_address address;
-
-    if (!often)
-        rdm->refused_at = now;
-    verbs_id_get_peer_address(id, &address);
-    tcp_address_describe(&address, shown);
-    verbs_core->log(often ? OFP_LOG_DEBUG : OFP_LOG_WARNING, VERBS_NAME, "endpoint %u refuses %s: %s",
-                    rdm->channel->endpoint->id, shown, why);
 }
 
 /* We accepted, and the caller rejects our answer: it has a key, or another one. */

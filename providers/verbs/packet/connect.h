@@ -14,7 +14,5 @@ void verbs_path_event_handle(struct verbs_listener *listener, const struct verbs
 struct rdma_conn_param verbs_path_parameters_build(const struct verbs_path *path, const uint8_t *bytes, uint8_t length);
 /* Move the queue pair from RESET to RTS. The connection manager knows the peer's side. */
 int verbs_path_pair_connect(struct verbs_path *path);
-/* Log that the other end of this id has another key, or only one of the two has a key. Once a second as a warning. */
-void verbs_key_difference_log(struct verbs_rdm *rdm, struct rdma_cm_id *id, const char *why);
 
 #endif
