@@ -36,6 +36,7 @@ with ofipy.open() as ep:
             if rank != job.rank:
                 ep.tsend(b"work", peer, tag=1)
         while receive.done:
+            receive.wait()
             receive = ep.trecv(tag=1)
         time.sleep(1)
 """
