@@ -8,7 +8,7 @@
 #define PAUSE VERBS_SECOND
 
 /* The level now, if the last of its kind was logged at `*last`. */
-static enum ofp_log_level limit_level(enum ofp_log_level level, uint64_t *last)
+static enum ofp_log_level compute_level(enum ofp_log_level level, uint64_t *last)
 {
     uint64_t now = verbs_core->now();
 
@@ -31,7 +31,7 @@ void verbs_key_difference_log(struct verbs_rdm *rdm, struct rdma_cm_id *id, cons
 {
     char shown[TCP_ADDRESS_TEXT];
 
-    verbs_core->log(limit_level(OFP_LOG_WARNING, &rdm->refused_at), VERBS_NAME, "endpoint %u refuses %s: %s",
+    verbs_core->log(compute_level(OFP_LOG_WARNING, &rdm->refused_at), VERBS_NAME, "endpoint %u refuses %s: %s",
                     rdm->channel->endpoint->id, describe_caller(id, shown), why);
 }
 
@@ -40,7 +40,7 @@ void verbs_deferral_log(struct verbs_rdm *rdm, struct rdma_cm_id *id, const char
     char shown[TCP_ADDRESS_TEXT];
 
     rdm->deferred++;
-    verbs_core->log(limit_level(OFP_LOG_INFO, &rdm->deferred_at), VERBS_NAME,
+    verbs_core->log(compute_level(OFP_LOG_INFO, &rdm->deferred_at), VERBS_NAME,
                     "endpoint %u puts %s off: %s; so far %" PRIu64, rdm->channel->endpoint->id,
                     describe_caller(id, shown), why, rdm->deferred);
 }
