@@ -122,7 +122,7 @@ static void test_a_flood_of_all_sources(void **state)
     for (uint32_t i = 0; i < SOURCES; i++)
         open_for(i, second);
     assert_int_equal(count_open(), VERBS_CHALLENGES);
-    open_for(1000, 10 * second);
+    open_for(1000, second + VERBS_CHALLENGE_NS);
     assert_int_equal(count_open(), 1);
 }
 

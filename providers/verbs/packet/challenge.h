@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The challenges that an endpoint with a key has sent and that no caller has answered yet. A challenge ends with its
- * first answer, valid or not, or after two seconds. The table has a fixed size, so unknown callers cost no memory, and
+ * first answer, valid or not, or after ten seconds. The table has a fixed size, so unknown callers cost no memory, and
  * one source cannot displace the challenges of the others: see docs/explanation/verbs.md.
  *
  * An endpoint owns its table. The domain's lock is held in every function.
@@ -13,8 +13,11 @@
 #include "ofipy/list.h"
 #include "rdm/channel.h"
 
-/* The time in which a challenge must be answered, ns. */
-#define VERBS_CHALLENGE_NS UINT64_C(2000000000)
+/*
+ * The time in which a challenge must be answered, ns. If the second request is lost, the caller's connection manager
+ * repeats it after 4.3 s. A longer time costs no memory, and no caller its place: the table is full or it is not.
+ */
+#define VERBS_CHALLENGE_NS UINT64_C(10000000000)
 /* Open challenges of one source, which is a GID, and of all sources. */
 #define VERBS_CHALLENGES_OF_SOURCE 64
 #define VERBS_CHALLENGES 192
