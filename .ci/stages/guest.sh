@@ -111,8 +111,8 @@ two_hosts() { # each a guest
     command -v ssh >/dev/null || apt_install openssh-client
     # Half of the lost peers die in the middle of a message: more than there are receive buffers, with the reserve. Two guests at a
     # time, not one pair for each processor: their deadlines are for that.
-    OFIPY_TWO_GUESTS=1 OFIPY_LOST_PEERS=3000 OFIPY_RUNS=20 pytest tests/verbs/test_two_hosts.py tests/verbs/test_two_hosts_jobs.py \
-        -n 0 \
+    OFIPY_TWO_GUESTS=1 OFIPY_LOST_PEERS=10000 OFIPY_RUNS=20 pytest tests/verbs/test_two_hosts.py \
+        tests/verbs/test_two_hosts_jobs.py -n 0 \
         --junit-xml="$work/hosts.xml" --durations=0
     python3 .ci/check_junit.py --name "two hosts" --least 6 "$work/hosts.xml"
 }

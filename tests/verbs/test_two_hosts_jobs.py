@@ -58,7 +58,7 @@ def there(tmp_path: Path, key: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("jobs", 4), ("crowds", 3), ("losses", 1), ("doctor", 9), ("doctor_job", 2)]
+    ("name", "least"), [("jobs", 4), ("crowds", 4), ("losses", 1), ("doctor", 9), ("doctor_job", 2)]
 )
 def test_on_two_hosts(name: str, least: int, tmp_path: Path, key: Path, there: subprocess.Popen[str]) -> None:
     report = tmp_path / "report.xml"

@@ -86,7 +86,7 @@ def test_honest_callers_beside_a_flood(there: OtherHost) -> None:
         assert told["sent"] >= RATE * told["seconds"] * 0.98
 
 
-@pytest.mark.parametrize("provider", ["link:shm+verbs"])
+@pytest.mark.parametrize("provider", ["link:shm+verbs", "link"])
 def test_all_to_all_at_once(provider: str, there: OtherHost) -> None:
     """No caller takes the place of another: the connection managers reject none as stale (reason 10)."""
     crowd = [*PYTHON, str(ROOT / "tests/verbs/hosts/crowd.py"), provider, str(2 * EACH)]
