@@ -22,11 +22,8 @@ PER_HOST = int(os.environ.get("TEST_RANKS_PER_HOST", "8"))
 SECONDS = 600
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 
-# Sixteen interpreters start on two emulated processors.
-APPLICATION = f"""
-import os, time
-os.environ["OFIPY_JOB_TIMEOUT"] = "{SECONDS}"
-import ofipy
+APPLICATION = """
+import time, ofipy
 job = ofipy.job()
 with ofipy.open() as ep:
     peers = job.peers(ep)
@@ -43,7 +40,15 @@ with ofipy.open() as ep:
 
 
 @pytest.fixture(scope="module")
-def application(there: OtherHost, folder: Path) -> Iterator[list[int]]:
+def patience() -> Iterator[None]:
+    """Sixteen interpreters start on two emulated processors, and the doctor's beside them."""
+    with pytest.MonkeyPatch.context() as variables:
+        variables.setenv("OFIPY_JOB_TIMEOUT", str(SECONDS))
+        yield
+
+
+@pytest.fixture(scope="module")
+def application(patience: None, there: OtherHost, folder: Path) -> Iterator[list[int]]:
     """The job: pids of its processes here, which have heard of all others."""
     script = folder / "application.py"
     script.write_text(APPLICATION)
