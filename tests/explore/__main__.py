@@ -13,7 +13,16 @@ import time
 from pathlib import Path
 
 from .build import Build
-from .report import Document, add_to_report, make_document, print_failure, read_trace, replay_line
+from .report import (
+    Document,
+    add_to_report,
+    make_document,
+    print_failure,
+    read_trace,
+    replay_line,
+    replay_trace,
+    write_trace,
+)
 from .scenario import CannotRun, Scenario, format_seed, parse_seed
 from .scenarios import list_scenarios
 from .search import Failure, Search, Tally, draw_seed
@@ -33,6 +42,12 @@ def parse() -> argparse.Namespace:
     add("--scenario", metavar="NAME", help="only this one, or those whose names begin with NAME/")
     add("--undo", metavar="NAME|all", help="undo a repair in a copy, and search for what it repaired")
     add("--replay", metavar="SEED:NUMBER|FILE", help="one run again; a seed needs --scenario")
+    add(
+        "--record",
+        type=Path,
+        metavar="FOLDER",
+        help="write the trace of each failure to a file, for --replay",
+    )
     add("--report", type=Path, metavar="FILE", help="add the results to this JSON file")
     add("--json", action="store_true", help="print one JSON document")
     return parser.parse_args()
@@ -64,6 +79,9 @@ def search(options: argparse.Namespace) -> tuple[Document, bool]:
             scenario.close()
     for failure in found.failures:
         print_failure(failure)
+        if options.record:
+            name = f"{failure.scenario.replace('/', '-')}-{format_seed(failure.seed)}-{failure.number}.json"
+            write_trace(options.record / name, failure)
     print_tallies(list(found.tallies.values()))
     if found.suppressed:
         print(f"{found.suppressed} more with the same verdicts")
@@ -82,7 +100,7 @@ def print_tallies(tallies: list[Tally]) -> None:
 
 def undo(options: argparse.Namespace) -> tuple[Document, bool]:
     """Undo repairs, and find again what they repaired."""
-    results = find_again(list_undos(options.undo), options.seconds or UNDO_SECONDS)
+    results = find_again(list_undos(options.undo), options.seconds or UNDO_SECONDS, options.record)
     for _, failure in results:
         if failure is not None and options.undo != "all":
             print_failure(failure)
@@ -107,13 +125,9 @@ def replay(options: argparse.Namespace) -> tuple[Document, bool]:
     scenario = scenarios[0]
     try:
         scenario.prepare()
-        outcome = scenario.run(seed, number, trace)
+        outcome = replay_trace(scenario, seed, number, trace)
     finally:
         scenario.close()
-    if trace is not None and outcome.is_stale and not outcome.verdict:
-        place = trace[0]
-        stale = f"stale trace: {place.thread} does not reach {place.function} {place.occurrence}"
-        outcome = type(outcome)(stale, outcome.steps, trace=outcome.trace, is_stale=True)
     failures = []
     if outcome.verdict:
         failures.append(Failure(name, outcome.verdict, seed, number, outcome))

@@ -14,10 +14,21 @@ from tests.builds import TREE
 from .scenario import Decision, Outcome, Scenario, format_seed
 from .search import Failure, Tally
 
-__all__ = ["Document", "add_to_report", "make_document", "print_failure", "read_trace"]
+__all__ = [
+    "TRACES",
+    "Document",
+    "add_to_report",
+    "make_document",
+    "print_failure",
+    "read_trace",
+    "replay_trace",
+    "write_trace",
+]
 
 Document = dict[str, Any]
 STORY = 40  # lines
+TRACES = Path(__file__).with_name("traces")
+"""Recorded traces: each was a failure, and its run must pass now."""
 
 
 def find_commit() -> str:
@@ -114,3 +125,25 @@ def read_trace(path: Path) -> tuple[str, int, int, tuple[Decision, ...]]:
     seed, _, number = values["seed"].partition(":")
     outcome = Outcome.from_json({"trace": values["trace"]})
     return values["scenario"], int(seed, 16), int(number or 0), outcome.trace
+
+
+def write_trace(path: Path, failure: Failure) -> None:
+    """Record the trace of a failure, for :func:`read_trace`."""
+    values = {
+        "scenario": failure.scenario,
+        "verdict": failure.verdict,
+        "seed": format_seed(failure.seed, failure.number),
+        "trace": [asdict(decision) for decision in failure.outcome.trace],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(values, indent=1) + "\n")
+
+
+def replay_trace(scenario: Scenario, seed: int, number: int, trace: Sequence[Decision] | None) -> Outcome:
+    """Make a run again. A trace whose decisions are not reached gives a verdict."""
+    outcome = scenario.run(seed, number, trace)
+    if trace and outcome.is_stale and not outcome.verdict:
+        place = trace[0]
+        text = f"stale trace: not all is reached of {place.thread} {place.function} {place.occurrence} and what follows"
+        return Outcome(text, outcome.steps, trace=outcome.trace, is_stale=True)
+    return outcome

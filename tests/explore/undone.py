@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.builds import TREE
 
 from .build import FOLDER, Build
+from .recorded import record_undone
 from .report import Document
 from .scenario import CannotRun, format_seed
 from .scenarios import list_scenarios
@@ -156,15 +157,21 @@ def search_undone(undo: Undo, build: Build, seconds: float) -> tuple[Failure | N
     return (search.failures[0] if search.failures else None), seed
 
 
-def find_again(undos: Sequence[Undo], seconds: float) -> list[tuple[Document, Failure | None]]:
-    """Undo each repair, and search for so long at most. Returns the rows of the report, with what was found."""
+def find_again(
+    undos: Sequence[Undo], seconds: float, record: Path | None = None
+) -> list[tuple[Document, Failure | None]]:
+    """Undo each repair, and search for so long at most. Returns the rows of the report, with what was found.
+
+    Traces of what was found are recorded in the folder `record`, if there is one.
+    """
     copy = Copy()
     result: list[tuple[Document, Failure | None]] = []
     for undo in undos:
         begin = time.monotonic()
         seed, failure, why = draw_seed(), None, "not found"
         try:
-            failure, seed = search_undone(undo, copy.apply(undo.path), seconds)
+            build = copy.apply(undo.path)
+            failure, seed = search_undone(undo, build, seconds)
         except CannotRun as error:
             why = str(error)
         row: Document = {
@@ -175,5 +182,7 @@ def find_again(undos: Sequence[Undo], seconds: float) -> list[tuple[Document, Fa
         }
         verdict = f"{failure.scenario}: {failure.verdict}" if failure else why
         print(f"{undo.name}: {verdict} ({row['seconds']} s)", flush=True)
+        if failure and record and not record_undone(record / f"{undo.name}.json", failure, build):
+            print(f"{undo.name}: no part of this trace fails without the repair and is reached with it")
         result.append((row, failure))
     return result

@@ -46,4 +46,16 @@ uint64_t schedule_read_clock(void);
 #define OFPI_TICKS_H
 #define ofpi_ticks_read() (schedule_read_clock() * 2)
 
+/* Locks of domains, for their order. What does not wait gives no order. */
+#include "base/lock.h"
+
+void schedule_note_wanted(const void *lock, const char *function);
+void schedule_note_acquired(const void *lock);
+void schedule_note_released(const void *lock);
+
+#define ofpi_lock_acquire(lock)                                                                                        \
+    (schedule_note_wanted((lock), __func__), ofpi_lock_acquire(lock), schedule_note_acquired(lock))
+#define ofpi_lock_try(lock) (ofpi_lock_try(lock) && (schedule_note_acquired(lock), true))
+#define ofpi_lock_release(lock) (schedule_note_released(lock), ofpi_lock_release(lock))
+
 #endif

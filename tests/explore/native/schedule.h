@@ -73,6 +73,8 @@ _Noreturn void schedule_fail(const char *format, ...) __attribute__((format(prin
 /* A number below `limit`, by the seed. */
 uint64_t schedule_draw(uint64_t limit);
 
+/* Of the calling thread. */
+const char *schedule_get_name(void);
 /* Whether the calling thread is scheduled. If not, calls of libc go to libc. */
 bool schedule_is_on(void);
 /* The thread may be preempted here. */
@@ -86,6 +88,10 @@ uint32_t schedule_wake(const void *address, uint32_t count);
 /* Wait until one of the descriptors is ready or the deadline has passed. */
 void schedule_wait_descriptors(const char *function, const void *caller, struct pollfd *entries, nfds_t count,
                                uint64_t deadline);
+/* A lock that the thread is about to wait for, that it has, that it releases: schedule_locks.c. */
+void schedule_note_wanted(const void *lock, const char *function);
+void schedule_note_acquired(const void *lock);
+void schedule_note_released(const void *lock);
 /* Virtual time, ns. Reading it takes some. */
 uint64_t schedule_read_clock(void);
 /* The time by which a wait of `duration` from now is over. */

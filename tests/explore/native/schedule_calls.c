@@ -82,8 +82,10 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
     if (!schedule_is_on())
         return real(mutex);
     schedule_point("pthread_mutex_lock", NULL, 0, CALLER);
+    schedule_note_wanted(mutex, "pthread_mutex_lock");
     while ((result = pthread_mutex_trylock(mutex)) == EBUSY)
         schedule_wait("pthread_mutex_lock", CALLER, mutex, SCHEDULE_NEVER);
+    schedule_note_acquired(mutex);
     return result;
 }
 
@@ -93,6 +95,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
     int result = real(mutex);
 
     if (schedule_is_on()) {
+        schedule_note_released(mutex);
         schedule_wake(mutex, UINT32_MAX);
         schedule_point("pthread_mutex_unlock", NULL, 0, CALLER);
     }
@@ -106,6 +109,7 @@ static int wait_for_condition(pthread_cond_t *condition, pthread_mutex_t *mutex,
     /* No point between the release of the mutex and the wait: they are one. */
     schedule_point("pthread_cond_wait", NULL, 0, caller);
     ((int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock"))(mutex);
+    schedule_note_released(mutex);
     schedule_wake(mutex, UINT32_MAX);
     woken = schedule_wait("pthread_cond_wait", caller, condition, deadline);
     pthread_mutex_lock(mutex);

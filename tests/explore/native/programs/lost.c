@@ -18,7 +18,7 @@
 #define LAST (MESSAGES + 1) /* number of the message after which nothing follows */
 #define PASS 100            /* tags of a pass; more than its messages */
 #define PASSES 3
-#define LOSSES 3
+#define LOSSES 2
 #define PATIENCE (20 * MS) /* with the last message, until it is sent again */
 #define STEPS 160          /* of rdmfake's lines in a run, about */
 
@@ -64,7 +64,8 @@ static void end_connections(void)
 static void *lose_connections(void *unused)
 {
     for (uint64_t left = schedule_draw(LOSSES + 1); left; left--) {
-        struct timespec pause = {.tv_nsec = (long)schedule_draw(300000)};
+        /* As often within a handshake, of microseconds, as later. */
+        struct timespec pause = {.tv_nsec = (long)schedule_draw(UINT64_C(1) << schedule_draw(19))};
 
         nanosleep(&pause, NULL);
         end_connections();
@@ -251,4 +252,4 @@ static void run_lost(void)
 }
 
 /* A second attempt to connect follows the first after a time that grows. */
-const struct program program_lost = {"lost", "tcp,rdm,link,link-rdm", 4000 * MS, run_lost};
+const struct program program_lost = {"lost", "tcp,rdm,link,link-rdm", 4000 * MS, run_lost, NULL};

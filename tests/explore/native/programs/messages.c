@@ -49,7 +49,7 @@ static void run_two_takers(void)
     pair_close(&a, &b);
 }
 
-const struct program program_two_takers = {"two-takers", "fake,shm,tcp,rdm,link", 0, run_two_takers};
+const struct program program_two_takers = {"two-takers", "fake,shm,tcp,rdm,link", 0, run_two_takers, NULL};
 
 /* ----------------------------------------------------------------------------------------- both send, and both receive */
 
@@ -89,7 +89,7 @@ static void run_exchange(void)
     pair_close(&a, &b);
 }
 
-const struct program program_exchange = {"exchange", "fake,shm,tcp,rdm,link,link-rdm", 0, run_exchange};
+const struct program program_exchange = {"exchange", "fake,shm,tcp,rdm,link,link-rdm", 0, run_exchange, NULL};
 
 /* ----------------------------------------------------------------------------- threads of one side, each with its tag */
 
@@ -142,7 +142,7 @@ static void run_askers(void)
     pair_close(&a, &b);
 }
 
-const struct program program_askers = {"askers", "fake,shm,tcp,rdm,link", 0, run_askers};
+const struct program program_askers = {"askers", "fake,shm,tcp,rdm,link", 0, run_askers, NULL};
 
 /* ---------------------------------------------------------------------- what was sent leaves, though nobody calls again */
 
@@ -178,4 +178,4 @@ static void run_flood(void)
     pair_close(&a, &b);
 }
 
-const struct program program_flood = {"flood", "fake,shm,tcp,rdm,link,link-rdm", 0, run_flood};
+const struct program program_flood = {"flood", "fake,shm,tcp,rdm,link,link-rdm", 0, run_flood, NULL};

@@ -41,6 +41,7 @@ struct program {
     const char *carriers; /* names, separated by commas: of providers that are linked in, rdm, or link */
     uint64_t budget;      /* of virtual time, ns; 0: 20 ms */
     void (*run)(void);
+    const char *expected; /* the kind of verdict that each run must have, which is none then; NULL: no verdict */
 };
 
 extern const struct program *const programs[]; /* NULL at the end */

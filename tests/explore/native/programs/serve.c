@@ -156,6 +156,17 @@ static void judge_status(pid_t child)
         snprintf(schedule_board->verdict, SCHEDULE_VERDICT, "crash: exit status %d", WEXITSTATUS(status));
 }
 
+/* A program that provokes a verdict is right if it has it. */
+static void judge_expected(const char *expected)
+{
+    char *verdict = schedule_board->verdict;
+
+    if (expected && strncmp(verdict, expected, strlen(expected)) == 0)
+        verdict[0] = '\0';
+    else if (expected)
+        snprintf(verdict, SCHEDULE_VERDICT, "wrong: the scheduler does not see what is provoked: %s", expected);
+}
+
 static const struct program *find_program(const char *name)
 {
     size_t length = strcspn(name, "/");
@@ -219,6 +230,7 @@ int main(int argc, char **argv)
         if (child == 0)
             make_run(program, seed);
         judge_status(child);
+        judge_expected(program->expected);
         print_outcome();
     }
     return 0;

@@ -78,7 +78,7 @@ static void run_loop(void)
     pair_close(&a, &b);
 }
 
-const struct program program_loop = {"loop", "fake,shm,tcp,rdm,link", 0, run_loop};
+const struct program program_loop = {"loop", "fake,shm,tcp,rdm,link", 0, run_loop, NULL};
 
 /* ------------------------------------------------------------ the helper receives, while the program sleeps elsewhere */
 
@@ -110,7 +110,7 @@ static void run_helped(void)
 }
 
 /* The helper looks each millisecond while it cannot arm: so long for each part of a message in a bounce buffer. */
-const struct program program_helped = {"helped", "fake,shm,tcp,rdm,link", 400 * MS, run_helped};
+const struct program program_helped = {"helped", "fake,shm,tcp,rdm,link", 400 * MS, run_helped, NULL};
 
 /* ------------------------------------------------------------------------------------------- set aside, then received */
 
@@ -170,7 +170,7 @@ static void run_set_aside(void)
     pair_close(&a, &b);
 }
 
-const struct program program_set_aside = {"set-aside", "fake,shm,tcp,rdm,link", 0, run_set_aside};
+const struct program program_set_aside = {"set-aside", "fake,shm,tcp,rdm,link", 0, run_set_aside, NULL};
 
 /* ------------------------------------------------------------------------------- cancelled while the message comes */
 
@@ -208,7 +208,7 @@ static void run_cancel(void)
     pair_close(&a, &b);
 }
 
-const struct program program_cancel = {"cancel", "fake,shm,tcp,rdm,link,link-rdm", 0, run_cancel};
+const struct program program_cancel = {"cancel", "fake,shm,tcp,rdm,link,link-rdm", 0, run_cancel, NULL};
 
 /* --------------------------------------------------------------------------------------------- closed while one waits */
 
@@ -233,4 +233,4 @@ static void run_close(void)
     side_close_rest(&b);
 }
 
-const struct program program_close = {"close", "fake,shm,tcp,rdm,link", 0, run_close};
+const struct program program_close = {"close", "fake,shm,tcp,rdm,link", 0, run_close, NULL};
