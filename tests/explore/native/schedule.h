@@ -32,6 +32,7 @@ enum schedule_strategy {
     SCHEDULE_PCT,     /* the thread of the highest priority runs; priorities change at drawn points */
     SCHEDULE_FOCUS,   /* as PCT, and priorities change at points of drawn functions */
     SCHEDULE_CHANCE,  /* at each point another thread with a drawn probability */
+    SCHEDULE_MEET,    /* a thread is held at one place until another one has reached a second place */
 };
 
 /* From `place` on the thread `next` runs. */

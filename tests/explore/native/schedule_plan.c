@@ -7,6 +7,8 @@
 
 #define CHANGES_MAX 3
 #define FOCUS_PARTS 8 /* of all functions one part is drawn */
+#define MEET_COUNT 12
+#define MEET_FOR UINT64_C(4000000000) /* ns: so long a thread is held at most */
 /* Points after which each thread has the same chance, so that what goes on for ever is a fault. */
 #define FAIR_AFTER 30000
 
@@ -20,6 +22,8 @@ static struct {
     uint64_t withhold_at;   /* the point at which the running thread is withheld; never: 0 */
     uint64_t withhold_for;  /* ns */
     bool is_withheld;       /* it was */
+    struct schedule_thread *held;
+    uint32_t held_left, met_left; /* SCHEDULE_MEET: new places until both places */
 } plan;
 
 static uint64_t world; /* what the program draws, and the kernel's chance */
@@ -49,13 +53,17 @@ void schedule_draw_plan(uint64_t seed)
     plan.random = seed;
     world = ~seed;
     plan.low = THREADS_MAX;
-    kind = draw() % 16;
+    kind = draw() % 24;
     reach = UINT64_C(1) << (6 + draw() % 8);
     if (schedule_board->given_count) {
         plan.kind = SCHEDULE_TRACE;
         return;
     }
-    plan.kind = kind < 8 ? SCHEDULE_PCT : kind < 12 ? SCHEDULE_FOCUS : kind < 15 ? SCHEDULE_CHANCE : SCHEDULE_DEFAULT;
+    plan.kind = kind < 8    ? SCHEDULE_PCT
+                : kind < 12 ? SCHEDULE_FOCUS
+                : kind < 15 ? SCHEDULE_CHANCE
+                : kind < 16 ? SCHEDULE_DEFAULT
+                            : SCHEDULE_MEET;
     plan.focus = (uint32_t)draw();
     plan.change_count = (uint32_t)(draw() % (CHANGES_MAX + 1));
     for (uint32_t i = 0; i < plan.change_count; i++)
@@ -63,6 +71,10 @@ void schedule_draw_plan(uint64_t seed)
     plan.one_in = (uint32_t)(2u << draw() % 6);
     plan.withhold_at = draw() % 4 ? 0 : 1 + draw() % reach;
     plan.withhold_for = UINT64_C(1000000) << draw() % 13;
+    plan.held_left = 1 + (uint32_t)(draw() % (8u << draw() % 5));
+    plan.met_left = 1 + (uint32_t)(draw() % MEET_COUNT);
+    if (plan.kind == SCHEDULE_MEET)
+        plan.withhold_at = 0;
 }
 
 uint32_t schedule_hash(const char *name)
@@ -148,6 +160,15 @@ static void withhold(struct schedule_thread *thread, uint64_t duration)
     schedule_board->budget_ns += duration;
 }
 
+/* Earlier than its time. */
+static void release_withheld(struct schedule_thread *thread)
+{
+    if (thread->withheld_until <= schedule_now)
+        return;
+    schedule_board->budget_ns -= thread->withheld_until - schedule_now;
+    thread->withheld_until = withheld_end = schedule_now;
+}
+
 static void decide(struct schedule_thread *self, const char *function, uint32_t occurrence, const char *next)
 {
     struct schedule_decision *made = &schedule_board->decisions[schedule_board->decision_count];
@@ -175,6 +196,9 @@ static struct schedule_thread *follow_trace(struct schedule_thread *self, const 
         given = find_given(self, function, occurrence);
     }
     next = given ? schedule_find_by_name(given->next) : NULL;
+    /* Only a meeting lets a thread run that is withheld. */
+    if (next && next->wait != ENDED)
+        release_withheld(next);
     if (!next || !schedule_can_run(next))
         return choose_default(yields);
     given->used = 1;
@@ -204,6 +228,29 @@ static void maybe_withhold(struct schedule_thread *self, const char *function, u
     withhold(self, plan.withhold_for);
 }
 
+/*
+ * Hold the running thread at a place that is new to it, until another thread has reached so many places that are new to that
+ * one; there the held one goes on. While a thread is held others go ways that they seldom go, and each such window of
+ * two threads is one draw.
+ */
+static struct schedule_thread *meet(struct schedule_thread *self, const char *function, uint32_t occurrence,
+                                    bool yields)
+{
+    char text[32];
+
+    if (!plan.held && self->wait == RUNS && occurrence <= 2 && --plan.held_left == 0) {
+        plan.held = self;
+        snprintf(text, sizeof(text), "withhold %llu", (unsigned long long)(MEET_FOR / 1000000));
+        decide(self, function, occurrence, text);
+        withhold(self, MEET_FOR);
+    } else if (plan.held && plan.held != self && plan.met_left && occurrence == 1 && --plan.met_left == 0 &&
+               plan.held->withheld_until > schedule_now) {
+        release_withheld(plan.held);
+        return plan.held;
+    }
+    return choose_default(yields);
+}
+
 static struct schedule_thread *choose_planned(struct schedule_thread *self, const char *function, uint32_t occurrence,
                                               bool yields)
 {
@@ -216,6 +263,8 @@ static struct schedule_thread *choose_planned(struct schedule_thread *self, cons
         return choose_default(yields);
     if (step > FAIR_AFTER)
         return choose_by_chance();
+    if (plan.kind == SCHEDULE_MEET)
+        return meet(self, function, occurrence, yields);
     if (plan.kind == SCHEDULE_CHANCE)
         return draw() % plan.one_in && !yields ? choose_default(false) : choose_by_chance();
     if (yields || is_change(function, step))
