@@ -115,9 +115,8 @@ def test_both_are_named(launcher: str, there: OtherHost, faults: int) -> None:
     for each in found:
         print(each["id"], each["place"], each["state"], each["finding"], flush=True)
     assert names(found, "app.no_progress") == [f"here rank {rank_of(faults)}, pid {faults}"]
-    lossy = names(found, "port.retransmit")
-    assert lossy
-    assert all(place.startswith("there ") for place in lossy)
+    # A port also retries what arrived, if the acknowledgement was lost: both ends of this link may have a finding.
+    assert any(place.startswith("there ") for place in names(found, "port.retransmit"))
 
 
 def names(found: list[dict[str, Any]], rule: str) -> list[str]:
