@@ -152,11 +152,12 @@ def test_one_that_does_not_listen_is_killed(link_workers: Start, monkeypatch: py
         sender = ep.trecv(tag=1).wait(timeout=60).source
         assert ep.way(sender) == "tcp"
         directed, anyone = ep.trecv(sender, tag=2), ep.trecv(tag=2)
+        # The kernel may close its connection before this process hears of the end.
+        killing = time.monotonic()
         worker.kill()
-        killed = time.monotonic()
         with pytest.raises(ofipy.PeerLost):
             directed.wait(timeout=30)
-        assert time.monotonic() - killed >= 1
+        assert time.monotonic() - killing >= 1
         with pytest.raises(ofipy.PeerLost):
             ep.trecv(sender, tag=3).wait(timeout=30)
         assert not anyone.done
