@@ -198,7 +198,7 @@ static void put_request_off(struct ofp_peer *peer, void *request)
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
     struct ofpi_channel *channel = &endpoint->channel;
 
-    /* That is usual: both connect at once, or the peer has restarted. */
+    /* Crossing requests and restarted peers are usual, so the level is DEBUG. */
     log_deferral(endpoint, OFP_LOG_DEBUG, "this side connects to it, or reads what is left of its last connection");
     channel->ops->refuse(channel, ((const struct path_request *)request)->asked->id, OFPI_REFUSE_LATER);
 }

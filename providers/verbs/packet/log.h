@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the log says of callers that got no path. Others decide how many come, so each kind is logged at its level once a
+ * Log lines about callers that got no path. Peers decide how many come, so each kind is logged at its level once a
  * second, and at DEBUG otherwise. The domain's lock is held in every function.
  */
 #ifndef VERBS_PACKET_LOG_H

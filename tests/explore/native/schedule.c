@@ -212,7 +212,7 @@ static void describe_waits(char *text, size_t size)
 static bool is_delivered_late(void)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
-    /* What follows a trace has been judged before, and many such runs make a trace shorter. */
+    /* A run that follows a trace was judged before, and shortening a trace takes many: it waits for less time. */
     int patience = schedule_board->given_count ? 15 : 100;
 
     for (int i = 0; i < patience; i++) {

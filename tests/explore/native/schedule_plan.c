@@ -233,8 +233,8 @@ static void maybe_withhold(struct schedule_thread *self, const char *function, u
  * one; there the held one goes on. While a thread is held others go ways that they seldom go, and each such window of
  * two threads is one draw.
  */
-static struct schedule_thread *meet(struct schedule_thread *self, const char *function, uint32_t occurrence,
-                                    bool yields)
+static struct schedule_thread *hold_until_meeting(struct schedule_thread *self, const char *function,
+                                                  uint32_t occurrence, bool yields)
 {
     char text[32];
 
@@ -264,7 +264,7 @@ static struct schedule_thread *choose_planned(struct schedule_thread *self, cons
     if (step > FAIR_AFTER)
         return choose_by_chance();
     if (plan.kind == SCHEDULE_MEET)
-        return meet(self, function, occurrence, yields);
+        return hold_until_meeting(self, function, occurrence, yields);
     if (plan.kind == SCHEDULE_CHANCE)
         return draw() % plan.one_in && !yields ? choose_default(false) : choose_by_chance();
     if (yields || is_change(function, step))

@@ -41,7 +41,7 @@ static bool came[2][PASSES][MESSAGES + 2]; /* by way and pass, which messages ar
 
 /* ------------------------------------------------------------------------------------------------------------ losing */
 
-static bool uses(const char *provider)
+static bool is_carried_over(const char *provider)
 {
     return strcmp(program_carrier, provider) == 0 ||
            (strcmp(provider, "tcp") == 0 && strcmp(program_carrier, "link") == 0) ||
@@ -184,7 +184,7 @@ static uint32_t count_losses(struct side *side)
     return count;
 }
 
-/* What is missing was lost with a connection, of whose end one of the sides was told. */
+/* Missing messages must have been lost with a connection, and one of the sides must have been told of its end. */
 static void check_stream(const struct stream *stream, const uint32_t losses[2])
 {
     const char *name = stream->from == &a ? "A" : "B";
@@ -221,9 +221,9 @@ static void run_streams(bool loses)
 
     pass++;
     begin_streams();
-    if (loses && uses("rdm"))
+    if (loses && is_carried_over("rdm"))
         rdmfake_lose_at(1 + schedule_draw(STEPS));
-    if (loses && uses("tcp"))
+    if (loses && is_carried_over("tcp"))
         threads[count++] = thread_start("network", lose_connections, NULL);
     for (int way = 0; way < 2; way++) {
         threads[count++] = thread_start(way ? "send B" : "send A", send_stream, &streams[way]);

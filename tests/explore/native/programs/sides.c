@@ -16,7 +16,7 @@ const struct ofp_provider *rdmfake_provider_entry(const struct ofp_core *core);
 const struct ofp_provider *shm_provider_entry(const struct ofp_core *core);
 const struct ofp_provider *tcp_provider_entry(const struct ofp_core *core);
 
-/* What programs run over: the providers that are registered, and of which of them a pair finds its infos. */
+/* A carrier of programs: the providers that are registered, and the one that a pair finds its infos of. */
 struct carrier {
     const char *name;
     ofp_provider_entry_fn *entries[3]; /* the last one of them is asked for infos */
