@@ -114,7 +114,9 @@ def test_both_are_named(launcher: str, there: OtherHost, faults: int) -> None:
     found = [each for each in document["checks"] if each["state"] in ("warning", "failed")]
     for each in found:
         print(each["id"], each["place"], each["state"], each["finding"], flush=True)
-    assert names(found, "app.no_progress") == [f"here rank {rank_of(faults)}, pid {faults}"]
+    # A process of the measurement may be late as well, since packets are lost: it is named by its rank alone.
+    stopped_ones = [place for place in names(found, "app.no_progress") if ", pid " in place]
+    assert stopped_ones == [f"here rank {rank_of(faults)}, pid {faults}"]
     # A port also retries what arrived, if the acknowledgement was lost: both ends of this link may have a finding.
     assert any(place.startswith("there ") for place in names(found, "port.retransmit"))
 
