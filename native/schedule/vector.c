@@ -63,6 +63,7 @@ static bool build_doubling_allreduce(const struct ofpi_plan *plan, uint64_t roun
     uint32_t rounds = ofpi_power_find_exponent(plan->size);
     uint32_t results = fold.is_pair && !fold.is_out; /* that a pair has computed before the first exchange */
 
+    round += !fold.extra; /* without pairs the exchanges come first */
     if (round == 0)
         add_fold_in(plan, &fold, ofpi_result_find_place(plan, 0), result);
     else if (round == rounds + 1)
@@ -76,7 +77,7 @@ static bool build_doubling_allreduce(const struct ofpi_plan *plan, uint64_t roun
                                  ofpi_plan_count_bytes(plan));
         ofpi_round_add_reduced_send(result, partner, before, ofpi_plan_count_bytes(plan));
     }
-    return round <= rounds + 1;
+    return round <= rounds || result->count;
 }
 
 /* The parts that a member still has after `rounds` halvings: from `*first` on, so many. */
@@ -126,13 +127,14 @@ static bool build_halving_allreduce(const struct ofpi_plan *plan, uint64_t round
     struct fold fold = compute_fold(plan);
     uint32_t rounds = ofpi_power_find_exponent(plan->size);
 
+    round += !fold.extra; /* as above */
     if (round == 0)
         add_fold_in(plan, &fold, ofpi_place_of_out(0), result);
     else if (round == 2 * rounds + 1)
         add_fold_out(plan, &fold, ofpi_place_of_out(0), result);
     else if (round <= 2 * rounds && !fold.is_out)
         add_halving(plan, &fold, (uint32_t)round - 1, result);
-    return round <= 2 * rounds + 1;
+    return round <= 2 * rounds || result->count;
 }
 
 /* Around the ring once, adding to each part, then once more to distribute it. */

@@ -85,7 +85,7 @@ static enum turn run_rounds(struct ofpi_collective *collective)
             ofpi_collective_end(collective);
             return TURN_ENDED;
         }
-        if (!ofpi_transfers_are_over(collective, steps, count)) {
+        if (!result) {
             if (!ofpi_landing_is_full(collective))
                 return TURN_WAITS;
             if (collective->turn_reduced < OFPI_REDUCED_PIECE)

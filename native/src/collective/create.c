@@ -194,12 +194,10 @@ static int allocate_temporary(struct ofpi_collective *collective, uint64_t vecto
         collective->landing_count = pieces < OFPI_REDUCED_PIECES ? (uint32_t)pieces : OFPI_REDUCED_PIECES;
         collective->landing_size = vector < OFPI_REDUCED_PIECE ? ((uint32_t)vector + 63) & ~63u : OFPI_REDUCED_PIECE;
     }
-    if (!collective->temporary) {
-        collective->temporary =
-            malloc(collective->temporary_size + (uint64_t)collective->landing_count * collective->landing_size + 1);
-        if (!collective->temporary)
-            return -ENOMEM;
-    }
+    collective->temporary =
+        malloc(collective->temporary_size + (uint64_t)collective->landing_count * collective->landing_size + 1);
+    if (!collective->temporary)
+        return -ENOMEM;
     collective->buffers[OFPI_TEMP] =
         (struct ofpi_memory){OFP_REGION_PROCESS, (uint64_t)(uintptr_t)collective->temporary, collective->temporary};
     return 0;
@@ -229,7 +227,8 @@ int ofpi_collective_resolve(struct ofpi_collective *collective)
         collective->source = collective->buffers[OFPI_IN];
         result = ofpi_sized_start(collective);
     }
-    if (result)
+    /* One that starts again has its plan and its memory: the same regions are at the same addresses. */
+    if (result || collective->temporary)
         return result;
     ofpi_plan_choose(plan);
     return allocate_temporary(collective,

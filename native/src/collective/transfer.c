@@ -239,12 +239,22 @@ static int post_piece_sends(struct ofpi_collective *collective, const struct ofp
 
 /* ------------------------------------------------------------------------------------------------------------- round */
 
-static const struct ofpi_step *find_piece_step(const struct ofpi_step *steps, int count, enum ofpi_step_kind kind)
+/* The steps of a round whose messages travel in pieces: at most one is reduced here, and one by its receiver. */
+struct pieces {
+    const struct ofpi_step *reduction, *sent;
+};
+
+static struct pieces find_pieces(const struct ofpi_step *steps, int count)
 {
-    for (int i = 0; i < count; i++)
-        if (steps[i].kind == kind && (kind == OFPI_STEP_REDUCE || steps[i].reduced))
-            return &steps[i];
-    return NULL;
+    struct pieces pieces = {NULL, NULL};
+
+    for (int i = 0; i < count; i++) {
+        if (steps[i].kind == OFPI_STEP_REDUCE)
+            pieces.reduction = &steps[i];
+        else if (steps[i].kind == OFPI_STEP_SEND && steps[i].reduced)
+            pieces.sent = &steps[i];
+    }
+    return pieces;
 }
 
 static int post_whole_message(struct ofpi_collective *collective, const struct ofpi_step *step)
@@ -271,22 +281,27 @@ static int post_whole_messages(struct ofpi_collective *collective, const struct 
     return 0;
 }
 
+static bool check_transfers_over(const struct ofpi_collective *collective, const struct pieces *pieces)
+{
+    return !collective->in_flight && (!pieces->reduction || collective->piece_reduced == pieces->reduction->length) &&
+           (!pieces->sent || collective->piece_sent == pieces->sent->length);
+}
+
 int ofpi_transfers_advance(struct ofpi_collective *collective, const struct ofpi_step *steps, int count)
 {
-    const struct ofpi_step *reduction = find_piece_step(steps, count, OFPI_STEP_REDUCE);
-    const struct ofpi_step *sent = find_piece_step(steps, count, OFPI_STEP_SEND);
+    struct pieces pieces = find_pieces(steps, count);
     int result = 0;
 
     collective->is_held = false;
-    if (reduction) {
-        compute_piece(collective, reduction);
-        result = post_landings(collective, reduction);
+    if (pieces.reduction) {
+        compute_piece(collective, pieces.reduction);
+        result = post_landings(collective, pieces.reduction);
     }
     if (!result)
         result = post_whole_messages(collective, steps, count);
-    if (!result && sent)
-        result = post_piece_sends(collective, sent);
-    return result;
+    if (!result && pieces.sent)
+        result = post_piece_sends(collective, pieces.sent);
+    return result ? result : check_transfers_over(collective, &pieces);
 }
 
 bool ofpi_landing_is_full(const struct ofpi_collective *collective)
@@ -295,17 +310,6 @@ bool ofpi_landing_is_full(const struct ofpi_collective *collective)
         if (collective->landings[i].state == OFPI_LANDING_FULL)
             return true;
     return false;
-}
-
-bool ofpi_transfers_are_over(const struct ofpi_collective *collective, const struct ofpi_step *steps, int count)
-{
-    const struct ofpi_step *reduction = find_piece_step(steps, count, OFPI_STEP_REDUCE);
-    const struct ofpi_step *sent = find_piece_step(steps, count, OFPI_STEP_SEND);
-
-    if (collective->in_flight || collective->posted < 2u * (uint32_t)count)
-        return false;
-    return (!reduction || collective->piece_reduced == reduction->length) &&
-           (!sent || collective->piece_sent == sent->length);
 }
 
 void ofpi_transfers_cancel(struct ofpi_collective *collective) { ofpi_messages_cancel(collective->group, collective); }

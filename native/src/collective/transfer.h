@@ -10,14 +10,13 @@ void ofpi_transfers_init(struct ofpi_collective *collective);
 /* Before the first round, and between two. */
 void ofpi_transfers_clear(struct ofpi_collective *collective);
 /*
- * Reduce one piece if one has landed, and post what can be posted. -EAGAIN: the transmit queue is full.
- * -EINPROGRESS: it becomes due when it can send more. Another error: the collective cannot continue.
+ * Reduce one piece if one has landed, and post what can be posted. 1: all transfers of the round have ended, and all
+ * pieces were reduced. 0: some are in flight. -EAGAIN: the transmit queue is full. -EINPROGRESS: it becomes due when it
+ * can send more. Another error: the collective cannot continue.
  */
 int ofpi_transfers_advance(struct ofpi_collective *collective, const struct ofpi_step *steps, int count);
 /* Whether a piece has landed that is not reduced yet. */
 bool ofpi_landing_is_full(const struct ofpi_collective *collective);
-/* Whether all transfers of the round have ended, and all pieces were reduced. */
-bool ofpi_transfers_are_over(const struct ofpi_collective *collective, const struct ofpi_step *steps, int count);
 /* Cancel what can be cancelled. */
 void ofpi_transfers_cancel(struct ofpi_collective *collective);
 /* Where a place of the schedule is. */
