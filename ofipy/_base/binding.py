@@ -2,7 +2,7 @@
 """The edge to the C core: the one importer of ``_ofp``, where codes become exceptions, its log Python's."""
 
 import errno as codes
-import resource
+import os
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -154,7 +154,7 @@ def _of_open_files(text: str | None) -> tuple[str, str]:
     """What happened where no more files can be opened, with the limit, and what to do."""
     what = (text or "too many open files").partition("; ")[0]
     if "ulimit -n" not in what:
-        what += f": ulimit -n lets this process have {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"
+        what += f": ulimit -n lets this process have {os.sysconf('SC_OPEN_MAX')}"
     return what, "close some, or raise it"
 
 

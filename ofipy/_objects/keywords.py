@@ -22,8 +22,8 @@ class OpenOptions(TypedDict, total=False):
     """What :func:`ofipy.open` hands on; the queues and other parts of an endpoint it makes itself."""
 
     complete: str | None
-    tx_flags: "Flag | str | None"
-    rx_flags: "Flag | str | None"
+    tx_flags: Flag | str | None
+    rx_flags: Flag | str | None
     tx_size: int | None
     unexpected_size: int | None
     min_multi_recv: int | None
@@ -35,12 +35,12 @@ class OpenOptions(TypedDict, total=False):
 class ConnectOptions(OpenOptions, total=False):
     """What :meth:`PassiveEndpoint.connect` hands on; the endpoint has the listener's service."""
 
-    cq: "CompletionQueue | None"
-    av: "AddressVector | None"
-    rx: "ReceiveContext | None"
-    send_cq: "CompletionQueue | None"
-    eq: "EventQueue | None"
-    counters: "Mapping[CounterClass, Counter] | None"
+    cq: CompletionQueue | None
+    av: AddressVector | None
+    rx: ReceiveContext | None
+    send_cq: CompletionQueue | None
+    eq: EventQueue | None
+    counters: Mapping[CounterClass, Counter] | None
 
 
 class EndpointOptions(ConnectOptions, total=False):

@@ -12,7 +12,7 @@ its process need not run, and there are no more of them than the device has (``a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -311,16 +311,28 @@ def post_compare_atomic(
 # how
 
 
-class _Attributes(NamedTuple):
+class _Attributes:
     """What an atomic operation is, apart from local memory: the same of requests, prepared and raw ones."""
 
-    code: int
-    op: AtomicOp | str
-    peer: int
-    remote: Remote
-    complete: str | None
-    flags: Flag | str | None
-    incarnation: int | None = None
+    __slots__ = ("code", "complete", "flags", "incarnation", "op", "peer", "remote")
+
+    def __init__(
+        self,
+        code: int,
+        op: AtomicOp | str,
+        peer: int,
+        remote: Remote,
+        complete: str | None,
+        flags: Flag | str | None,
+        incarnation: int | None = None,
+    ) -> None:
+        self.code = code
+        self.op = op
+        self.peer = peer
+        self.remote = remote
+        self.complete = complete
+        self.flags = flags
+        self.incarnation = incarnation
 
     @property
     def name(self) -> str:
