@@ -17,7 +17,7 @@ from ofipy._base import config
 from ofipy._base.binding import check, ffi, lib, logger, nanoseconds
 from ofipy._base.errors import FabricError, NotSent
 
-__all__ = ["CLOSE_TIMEOUT", "Departure", "Parting", "warn_not_sent"]
+__all__ = ["CLOSE_TIMEOUT", "Departure", "Parting", "close_at_once", "warn_not_sent"]
 
 # Seconds that closing an endpoint without linger may take to finish what the transport has begun.
 CLOSE_TIMEOUT = 2.0
@@ -108,6 +108,11 @@ class Departure:
             room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
             if lib.ofp_endpoint_unsent_peer(self._pointer, number, room, length) == 0:
                 yield self._name_peer(bytes(ffi.buffer(room, length[0])))
+
+
+def close_at_once(pointer: Any) -> None:
+    """Close an endpoint, or an alias, from which nothing was posted."""
+    lib.ofp_endpoint_retire(pointer, 0)
 
 
 def patience(linger: float | None) -> float:

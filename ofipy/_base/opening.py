@@ -5,6 +5,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from ofipy._base.binding import ffi
+
 __all__ = ["Opening"]
 
 
@@ -17,14 +19,29 @@ class Opening:
         What C has opened, or something false before it has.
     close : callable
         Called with that when an exception comes up before a handle owns it.
+    free : callable, optional
+        Frees what was closed; of no effect before. Some objects have no memory apart.
     """
 
-    __slots__ = ("close", "find", "owned")
+    __slots__ = ("close", "find", "free", "held", "owned")
 
-    def __init__(self, find: Callable[[], Any], close: Callable[[Any], object]) -> None:
+    def __init__(
+        self,
+        find: Callable[[], Any],
+        close: Callable[[Any], object],
+        free: Callable[[Any], None] | None = None,
+    ) -> None:
         self.find = find
         self.close = close
+        self.free = free
+        self.held: Any = None
         self.owned = False  # set right behind what makes the handle known, with no call in between
+
+    def hold(self) -> Any:
+        """What C has opened, as a pointer with which the memory goes."""
+        assert self.free is not None
+        self.held = ffi.gc(self.find(), self.free)
+        return self.held
 
     def __enter__(self) -> Self:
         return self
@@ -32,7 +49,11 @@ class Opening:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None and not self.owned:
-            opened = self.find()
-            if opened:
-                self.close(opened)
+        if kind is None or self.owned:
+            return
+        opened = self.find()
+        if opened:
+            self.close(opened)
+            # A pointer that holds it frees it later. One that was dropped before it was stored has freed nothing.
+            if self.free is not None and self.held is None:
+                self.free(opened)

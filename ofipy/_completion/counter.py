@@ -151,7 +151,7 @@ class Counter(Child[D]):
         provider = domain.provider
         result = ffi.new("struct ofp_counter **")
         attributes = ffi.new("struct ofp_counter_attr *", {"events": _EVENTS[events]})
-        with Opening(lambda: result[0], lib.ofp_counter_retire) as opening:
+        with Opening(lambda: result[0], lib.ofp_counter_retire, lib.ofp_counter_free) as opening:
             opened = lib.ofp_counter_open(domain._pointer("counter"), attributes, result)
             check(opened, operation="counter", provider=provider)
             self._domain = domain
@@ -163,7 +163,7 @@ class Counter(Child[D]):
 
             self._own(
                 Handle(
-                    ffi.gc(result[0], lib.ofp_counter_free),
+                    opening.hold(),
                     close,
                     (domain._core,),
                     "counter",

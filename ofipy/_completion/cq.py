@@ -63,7 +63,7 @@ class CompletionQueue(Child[D]):
         result = ffi.new("struct ofp_cq **")
         attributes = ffi.new("struct ofp_cq_attr *", {"size": limit("size", size, of="completions")})
         provider = domain.provider
-        with Opening(lambda: result[0], lib.ofp_cq_retire) as opening:
+        with Opening(lambda: result[0], lib.ofp_cq_retire, lib.ofp_cq_free) as opening:
             check(
                 lib.ofp_cq_open(domain._pointer("cq"), attributes, result), operation="cq", provider=provider
             )
@@ -75,7 +75,7 @@ class CompletionQueue(Child[D]):
             def close(pointer: Any) -> None:
                 check(lib.ofp_cq_retire(pointer), operation="close a queue", provider=provider)
 
-            pointer = ffi.gc(result[0], lib.ofp_cq_free)
+            pointer = opening.hold()
             self._notices = Notices(int(ffi.cast("uintptr_t", pointer)), pointer, weakref.ref(self))
             self._own(
                 Handle(

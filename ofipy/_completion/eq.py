@@ -106,7 +106,7 @@ class EventQueue(Child[D]):
         provider = domain.provider
         result = ffi.new("struct ofp_eq **")
         attributes = ffi.new("struct ofp_eq_attr *", {"size": limit("size", size, of="events")})
-        with Opening(lambda: result[0], lib.ofp_eq_retire) as opening:
+        with Opening(lambda: result[0], lib.ofp_eq_retire, lib.ofp_eq_free) as opening:
             opened = lib.ofp_eq_open(domain._pointer("event_queue"), attributes, result)
             check(opened, operation="event_queue", provider=provider)
             self._domain = domain
@@ -116,11 +116,7 @@ class EventQueue(Child[D]):
             def close(pointer: Any) -> None:
                 check(lib.ofp_eq_retire(pointer), operation="close an event queue", provider=provider)
 
-            self._own(
-                Handle(
-                    ffi.gc(result[0], lib.ofp_eq_free), close, (domain._core,), "event queue", opening=opening
-                )
-            )
+            self._own(Handle(opening.hold(), close, (domain._core,), "event queue", opening=opening))
 
     def read(self) -> Event | None:
         """Make progress, then take the oldest event; None when there is none."""

@@ -136,7 +136,7 @@ class AddressVector(Child[D]):
         result = ffi.new("struct ofp_av **")
         attributes = ffi.new("struct ofp_av_attr *", {"auto_insert": auto_insert})
         provider = domain.provider
-        with Opening(lambda: result[0], lib.ofp_av_retire) as opening:
+        with Opening(lambda: result[0], lib.ofp_av_retire, lib.ofp_av_free) as opening:
             check(
                 lib.ofp_av_open(domain._pointer("av"), attributes, result), operation="av", provider=provider
             )
@@ -150,7 +150,7 @@ class AddressVector(Child[D]):
 
             self._own(
                 Handle(
-                    ffi.gc(result[0], lib.ofp_av_free),
+                    opening.hold(),
                     close,
                     (domain._core,),
                     "address vector",

@@ -13,7 +13,7 @@ from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import InvalidArgument, NotSupported
 from ofipy._base.flags import Access, Flag, complete_flags, parse_flags
 from ofipy._base.lifetime import Handle, Opening, Resource
-from ofipy._base.linger import Departure
+from ofipy._base.linger import Departure, close_at_once
 from ofipy._completion.counter import Counter, CounterClass, RegionClass
 from ofipy._completion.cq import CompletionQueue
 from ofipy._completion.eq import EventQueue
@@ -218,13 +218,13 @@ class Endpoint(Child[P]):
         attributes.check_traces()
         record, _texts = attributes.record()
         result, text = ffi.new("struct ofp_endpoint **"), Text()
-        with Opening(lambda: result[0], lambda pointer: lib.ofp_endpoint_retire(pointer, 0)) as opening:
+        with Opening(lambda: result[0], close_at_once, lib.ofp_endpoint_free) as opening:
             owner = domain._pointer("enable")
             opened = lib.ofp_endpoint_open(owner, record, result, text.pointer, text.size)
             if opened == -codes.ENOENT and attributes.request is not None:
                 raise connection.answered("enable", provider)
             check(opened, text=text, operation="open an endpoint", provider=provider)
-            self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
+            self._handle = opening.hold()
             departure = Departure(
                 self._handle, owner, provider, lambda raw: str(Address.named(provider, raw))
             )
@@ -366,10 +366,10 @@ class Endpoint(Child[P]):
             sends = complete_flags(complete) | parse_flags(Flag, tx_flags).value
         receives = self.option("rx_flags") if rx_flags is None else parse_flags(Flag, rx_flags).value
         result = ffi.new("struct ofp_endpoint **")
-        with Opening(lambda: result[0], lambda alias: lib.ofp_endpoint_retire(alias, 0)) as opening:
+        with Opening(lambda: result[0], close_at_once, lib.ofp_endpoint_free) as opening:
             made = lib.ofp_endpoint_alias(pointer, sends, receives, result)
             check_defaults(made, operation="alias", provider=self.provider)
-            return EndpointAlias(self, ffi.gc(result[0], lib.ofp_endpoint_free), opening)
+            return EndpointAlias(self, opening.hold(), opening)
 
     def register(
         self,

@@ -134,13 +134,13 @@ class Domain(Resource):
         result, text = ffi.new("struct ofp_domain **"), Text()
         drain_log()
         began = time.monotonic()  # whether it has the key of a job that is joined later
-        with Opening(lambda: result[0], lib.ofp_domain_retire) as opening:
+        with Opening(lambda: result[0], lib.ofp_domain_retire, lib.ofp_domain_free) as opening:
             opened = lib.ofp_domain_open(provider.handle, record, attributes, result, text.pointer, text.size)
             check(opened, text=text, operation="open a domain", provider=info.provider)
             self._fabric = fabric
             self._began = began
             self._threading = threading
-            pointer = ffi.gc(result[0], lib.ofp_domain_free)
+            pointer = opening.hold()
             found = from_record(lib.ofp_domain_info(pointer)[0])
             self._info = info if found._record == info._record else found
             self._memory = DomainMemory(pointer, info.provider)

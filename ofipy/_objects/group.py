@@ -107,14 +107,14 @@ class Group(Resource):
         self._peers: tuple[Peer, ...] = ()
         self._hosts: tuple[int, ...] = ()
         result, number = ffi.new("struct ofp_group **"), ffi.new("uint32_t *")
-        with Opening(lambda: result[0], lib.ofp_group_close) as opening:
+        with Opening(lambda: result[0], lib.ofp_group_close, lib.ofp_group_free) as opening:
             opened = lib.ofp_group_open(
                 endpoint._pointer("group"), _ANY if wanted is None else wanted, number, result
             )
             if opened in (-codes.EOPNOTSUPP, -codes.EBUSY):
                 raise refused_group(opened, endpoint)
             check(opened, operation="group", provider=endpoint.provider)
-            pointer = ffi.gc(result[0], lib.ofp_group_free)
+            pointer = opening.hold()
             # For C, which refuses what is closed; the memory stays as long as this object.
             self._address = int(ffi.cast("uintptr_t", pointer))
             self._own(Handle(pointer, lib.ofp_group_close, (endpoint._core,), "group", opening=opening))

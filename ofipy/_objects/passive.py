@@ -200,7 +200,7 @@ class PassiveEndpoint(Child[Q]):
             },
         )
         result, text = ffi.new("struct ofp_passive **"), Text()
-        with Opening(lambda: result[0], lib.ofp_passive_retire) as opening:
+        with Opening(lambda: result[0], lib.ofp_passive_retire, lib.ofp_passive_free) as opening:
             opened = lib.ofp_passive_open(
                 domain._pointer("passive_endpoint"), attributes, result, text.pointer, text.size
             )
@@ -210,9 +210,7 @@ class PassiveEndpoint(Child[Q]):
                 check(lib.ofp_passive_retire(pointer), operation="close a listener", provider=provider)
 
             parents = (domain._core, self._eq._core)
-            self._own(
-                Handle(ffi.gc(result[0], lib.ofp_passive_free), close, parents, "listener", opening=opening)
-            )
+            self._own(Handle(opening.hold(), close, parents, "listener", opening=opening))
 
     def listen(self) -> None:
         """Take requests from now on. A second call does nothing.

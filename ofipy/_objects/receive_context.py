@@ -89,7 +89,7 @@ class ReceiveContext(Child[P]):
             },
         )
         result = ffi.new("struct ofp_endpoint **")
-        with Opening(lambda: result[0], lib.ofp_receive_context_retire) as opening:
+        with Opening(lambda: result[0], lib.ofp_receive_context_retire, lib.ofp_endpoint_free) as opening:
             opened = lib.ofp_receive_context_open(domain._pointer("receive_context"), attributes, result)
             check(opened, operation="open a receive context", provider=provider)
 
@@ -100,7 +100,7 @@ class ReceiveContext(Child[P]):
                     provider=provider,
                 )
 
-            self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
+            self._handle = opening.hold()
             # The domain first, with whose tree it closes; each once.
             parents = dict.fromkeys((domain._core, self._cq._core))
             if av is not None:
