@@ -31,13 +31,25 @@ static void store_state(const struct ofpi_meeting_ops *ops, const struct ofp_pee
         meeting->state = state;
 }
 
-/* Why our request was not sent. */
-static struct ofpi_meeting_end build_end(int error, const char *text)
+struct ofpi_meeting_end ofpi_meeting_end_build(int error, const char *text)
 {
-    return (struct ofpi_meeting_end){.error = -error,
-                                     .absent = error == -ECONNREFUSED,
-                                     .deferred = ofpi_meet_is_shortage(-error),
+    return (struct ofpi_meeting_end){.error = error,
+                                     .absent = error == ECONNREFUSED,
+                                     .deferred = ofpi_meet_is_shortage(error),
                                      .text = text[0] ? text : NULL};
+}
+
+/* A peer that called over one of several lanes may be known by others alone. */
+static int request_connection(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, char *text, size_t text_size)
+{
+    return peer->address ? ops->dial(peer, text, text_size) : -EHOSTUNREACH;
+}
+
+/* Our request was not sent: `error` is a negative errno. */
+static void fail_request(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, int error, const char *text)
+{
+    handle_event(ops, peer,
+                 &(struct meeting_event){.event = OFPI_MEET_FAIL, .end = ofpi_meeting_end_build(-error, text)});
 }
 
 /* ------------------------------------------------------------------------------------------------------------- acts */
@@ -45,11 +57,10 @@ static struct ofpi_meeting_end build_end(int error, const char *text)
 static void execute_dial(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer)
 {
     char text[OFP_TEXT_MAX] = "";
-    /* A peer that called over one of several lanes may be known by others alone. */
-    int result = peer->address ? ops->dial(peer, text, sizeof(text)) : -EHOSTUNREACH;
+    int result = request_connection(ops, peer, text, sizeof(text));
 
     if (result)
-        handle_event(ops, peer, &(struct meeting_event){.event = OFPI_MEET_FAIL, .end = build_end(result, text)});
+        fail_request(ops, peer, result, text);
 }
 
 static void execute_accept(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, void *request)
@@ -125,14 +136,14 @@ int ofpi_meeting_start(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer
     int result;
 
     store_state(ops, peer, decision.next);
-    result = ops->dial(peer, text, text_size);
+    result = request_connection(ops, peer, text, text_size);
     if (!result)
         return 0;
     if (!ofpi_meet_is_shortage(-result)) {
         store_state(ops, peer, OFPI_MEET_IDLE);
         return result;
     }
-    handle_event(ops, peer, &(struct meeting_event){.event = OFPI_MEET_FAIL, .end = build_end(result, text)});
+    fail_request(ops, peer, result, text);
     return 0;
 }
 

@@ -33,6 +33,9 @@ struct ofpi_meeting_end {
     const char *text;  /* description with a remedy; or NULL. Valid during the call */
 };
 
+/* Why our request could not be sent: `error` is positive. `text`: "" for none. */
+struct ofpi_meeting_end ofpi_meeting_end_build(int error, const char *text);
+
 /* The result of `accept` if the acceptance needs no confirmation by the peer. */
 #define OFPI_MEETING_CONFIRMED 1
 

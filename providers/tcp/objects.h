@@ -17,7 +17,7 @@
 #include "address/address.h"
 #include "connection/source.h"
 #include "stream/descriptor.h"
-#include "meet/meet.h"
+#include "meet/manager.h"
 #include "meet/versions.h"
 #include "ofipy/check.h"
 #include "ofipy/services.h"
@@ -292,7 +292,7 @@ _Static_assert(sizeof(struct tcp_connection) <= 640, "under 1 KiB for an idle pe
 struct tcp_peer {
     struct tcp_connection *connection; /* carries our operations; NULL: none */
     struct tcp_connection *inbound;    /* the accepted end, if the endpoint is its own peer; else NULL */
-    uint8_t meet;                      /* enum ofpi_meet_state */
+    struct ofpi_meeting met;           /* RDM: the state of native/meet */
     /* index of the address that was connected: 0: peer->address; else others[reached - 1] */
     uint8_t reached;
 };
@@ -322,10 +322,10 @@ struct tcp_connection_ops {
                       const uint8_t *private_data);
     /* The peer has proved the key. */
     void (*proven)(struct tcp_connection *connection);
-    /* The peer prefers its own connection to ours, after both proved the key. */
-    void (*deferred)(struct tcp_connection *connection);
     /* The stream has ended (error 0) or failed (error positive). */
     void (*lost)(struct tcp_connection *connection, int error);
+    /* The connection of a peer is to end: close it and report to the core. */
+    void (*ended)(struct ofp_peer *peer, const struct ofpi_meeting_end *end);
 };
 
 struct tcp_endpoint {

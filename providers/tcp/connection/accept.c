@@ -3,13 +3,10 @@
  * The accepting side of RDM connection setup: read the peer's request, decide which connection stays, answer.
  *
  * States: ACCEPTED until a request arrives. If both sides support identities, the first request is answered with an
- * empty
- * CONNRESP, and the second request has the identity. With a key, the request is answered and PROVING follows: the peer
- * is
- * looked up only after the proof. Then UP.
+ * empty CONNRESP, and the second request has the identity. With a key, the request is answered and PROVING follows: the
+ * peer is looked up only after the proof. Then UP.
  * Two requests may cross. The endpoint with the larger identity (or address) keeps its request; both sides come to the
- * same
- * result. The table of native/meet decides.
+ * same result. The manager of native/meet decides.
  * handshake.c (requests) and rdm.c (proofs) call this file, with the domain's lock held.
  */
 #include "connection/accept.h"
@@ -20,10 +17,10 @@
 #include <unistd.h>
 
 #include "connection/auth.h"
-#include "connection/connect.h"
 #include "connection/connection.h"
 #include "connection/control.h"
 #include "connection/credit.h"
+#include "connection/peer.h"
 #include "connection/race.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
@@ -58,6 +55,7 @@ static void reject_for_encryption(struct tcp_connection *connection, int refusal
     tcp_connection_discard(connection);
 }
 
+/* Answer the request. False: the connection is over. */
 static bool accept_rdm_request(struct tcp_connection *connection, const struct tcp_control *control,
                                const struct tcp_rdm *rdm)
 {
@@ -76,70 +74,76 @@ static bool accept_rdm_request(struct tcp_connection *connection, const struct t
     return false;
 }
 
-/* Make the accepted connection the peer's, and finish its setup. */
+/* Make the accepted connection the peer's. */
 static void attach_connection(struct tcp_connection *connection, struct ofp_peer *peer)
 {
-    struct tcp_peer *self = tcp_peer_of(peer);
-
     OFP_CHECK(connection->state == TCP_ACCEPTED || connection->state == TCP_PROVING);
     OFP_CHECK(ofp_list_linked(&connection->unproven) && connection->endpoint->unproven_count > 0);
     ofp_list_remove(&connection->unproven);
     connection->endpoint->unproven_count--;
     connection->peer = peer;
-    /* The endpoint is its own peer. The other end, which this endpoint opened, carries the operations. */
-    if (self->connection) {
-        tcp_meeting_free(connection);
-        tcp_connection_set_state(connection, TCP_UP);
-        tcp_connection_schedule_read(connection);
-        self->inbound = connection;
-        return;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- acts */
+
+/* Accept a request that was not answered before the proof, or confirm the proof. False: the connection is over. */
+static bool answer_request(struct tcp_connection *connection, const struct tcp_request *request)
+{
+    if (!request->rdm) {
+        tcp_proof_send(connection);
+        return true;
     }
-    if (peer->state == OFP_PEER_UNUSED || peer->state == OFP_PEER_LOST)
-        ofp_peer_connecting(peer);
-    self->connection = connection;
-    tcp_peer_set_reached(peer, &connection->meeting->address);
-    self->meet = OFPI_MEET_ACCEPTED;
-    tcp_connection_established(connection);
-}
-
-/*
- * The accepted request could not be answered. Our own request was abandoned for it, so start ours again if operations
- * wait.
- */
-static void retry_own_request(struct ofp_peer *peer)
-{
-    struct tcp_peer *self = tcp_peer_of(peer);
-    unsigned facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0;
-    int result = 0;
-
-    self->meet = OFPI_MEET_ACCEPTED;
-    if (ofpi_meet_state_advance(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT)
-        result = tcp_peer_start_connect(peer);
-    if (result)
-        ofp_peer_lost(peer, -result, false, NULL);
-}
-
-/* Whether to accept a request of that incarnation. If so, no other connection to the peer remains. */
-static bool replace_older_connection(struct ofp_peer *peer, uint64_t incarnation, int compare_peer_to_self)
-{
-    struct tcp_peer *self = tcp_peer_of(peer);
-    struct tcp_connection *old = self->connection;
-    bool is_same = old && old->incarnation == incarnation;
-    unsigned facts = ofpi_meet_winner_compute(OFPI_MEET_LARGER_WINS, compare_peer_to_self), acts;
-
-    facts |= is_same ? 0 : OFPI_MEET_RENEWED;
-    facts |= old && old->connector ? OFPI_MEET_OPENED : 0;
-    acts = ofpi_meet_state_advance(&self->meet, OFPI_MEET_REQUEST, facts);
-    if (acts & OFPI_MEET_DO_PUT_OFF)
+    if (!accept_rdm_request(connection, request->control, request->rdm))
         return false;
-    if (acts & OFPI_MEET_DO_LOSE)
-        tcp_connection_end(old, is_same ? ECONNRESET : OFP_EPEERLOST, !is_same,
-                           is_same ? "the peer opened a new connection"
-                                   : "another process has taken the peer's address");
-    else if (old)
-        tcp_connection_discard(old);
+    if (connection->extended)
+        tcp_hello_send(connection);
     return true;
 }
+
+int tcp_request_accept(struct ofp_peer *peer, void *context)
+{
+    const struct tcp_request *request = context;
+    struct tcp_connection *connection = request->connection;
+
+    OFP_CHECK(!tcp_peer_of(peer)->connection);
+    if (!answer_request(connection, request))
+        return -ECONNRESET;
+    attach_connection(connection, peer);
+    if (peer->state != OFP_PEER_CONNECTING)
+        ofp_peer_connecting(peer);
+    tcp_peer_of(peer)->connection = connection;
+    tcp_peer_set_reached(peer, &connection->meeting->address);
+    return OFPI_MEETING_CONFIRMED;
+}
+
+void tcp_request_refuse(struct ofp_peer *peer, void *context)
+{
+    const struct tcp_request *request = context;
+
+    (void)peer;
+    if (request->rdm) {
+        reject_rdm_request(request->connection, request->rdm);
+        return;
+    }
+    /* This request has been answered for the proof. A goodbye in place of our proof rejects it. */
+    tcp_goodbye_send(request->connection, false);
+    tcp_queue_flush(request->connection);
+    tcp_connection_discard(request->connection);
+}
+
+/* The endpoint is its own peer. The other end, which this endpoint opened, carries the operations. */
+static void accept_own_request(struct ofp_peer *peer, const struct tcp_request *request)
+{
+    struct tcp_connection *connection = request->connection;
+
+    if (!answer_request(connection, request))
+        return;
+    attach_connection(connection, peer);
+    tcp_peer_of(peer)->inbound = connection;
+    tcp_connection_start_messages(connection);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- deciding */
 
 /* Order of the peer's identity (or address) and ours, as memcmp. 0: the peer is this endpoint itself. */
 static int compare_peer_to_self(const struct tcp_connection *connection)
@@ -234,36 +238,28 @@ static struct ofp_peer *find_requesting_peer(const struct tcp_connection *connec
     return peer;
 }
 
-/* Our own request wins, but this one has been answered for the proof. A goodbye in place of our proof rejects it. */
-static void reject_proven_request(struct tcp_connection *connection)
+static unsigned collect_request_facts(const struct tcp_connection *old, uint64_t incarnation, int order)
 {
-    tcp_goodbye_send(connection, false);
-    tcp_queue_flush(connection);
-    tcp_connection_discard(connection);
+    unsigned facts = ofpi_meet_winner_compute(OFPI_MEET_LARGER_WINS, order);
+
+    facts |= old && old->incarnation == incarnation ? 0 : OFPI_MEET_RENEWED;
+    facts |= old && old->connector ? OFPI_MEET_OPENED : 0;
+    return facts;
 }
 
 void tcp_request_serve(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm)
 {
+    struct tcp_request request = {connection, control, rdm};
     int order = compare_peer_to_self(connection);
     struct ofp_peer *peer = order ? find_requesting_peer(connection) : find_own_peer(connection);
 
-    if (!peer) {
+    if (!peer)
         tcp_connection_discard(connection);
-    } else if (order != 0 && !replace_older_connection(peer, connection->incarnation, order)) {
-        if (rdm)
-            reject_rdm_request(connection, rdm);
-        else
-            reject_proven_request(connection);
-    } else if (rdm && !accept_rdm_request(connection, control, rdm)) {
-        if (order != 0)
-            retry_own_request(peer);
-    } else {
-        if (!rdm)
-            tcp_proof_send(connection);
-        else if (connection->extended)
-            tcp_hello_send(connection);
-        attach_connection(connection, peer);
-    }
+    else if (!order)
+        accept_own_request(peer, &request);
+    else
+        ofpi_meeting_requested(&tcp_meeting_ops, peer, &request,
+                               collect_request_facts(tcp_peer_of(peer)->connection, connection->incarnation, order));
 }
 
 /* Decode the request, and store its contents in the meeting. False: it was invalid, and the connection is over. */

@@ -245,8 +245,9 @@ bool tcp_auth_handle_message(struct tcp_connection *connection, const struct tcp
             tcp_proof_send(connection);
         return false;
     }
-    if (header->op == TCP_GOODBYE && connection->connector && connection->endpoint->ops->deferred) {
-        connection->endpoint->ops->deferred(connection);
+    /* The peer prefers its own connection to ours. */
+    if (header->op == TCP_GOODBYE && connection->connector && !connection->endpoint->connects) {
+        tcp_request_deferred(connection);
         return false;
     }
     if (header->op == TCP_PROOF && is_proof_valid(connection, header))

@@ -5,7 +5,7 @@
  * States: CONNECTING (a socket connects, or the back-off timer runs), REQUESTING (the request is sent), PROVING with a
  * key, UP.
  * A peer whose request crosses ours may defer ours. Then, and after a shortage of descriptors, the attempt ends, and the
- * core begins another one. The table of native/meet decides about requests of the peer. A peer with several addresses
+ * core begins another one. The manager of native/meet decides about requests of the peer. A peer with several addresses
  * is tried by race.c. The caller holds the domain's lock; so do timers.
  */
 #include "connection/connect.h"
@@ -20,13 +20,13 @@
 
 #include "connection/connection.h"
 #include "connection/key.h"
+#include "connection/peer.h"
 #include "connection/race.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/socket.h"
 #include "stream/tls.h"
 
-static void start_attempt(struct tcp_connection *connection);
 static void connect_timer_expired(struct ofp_timer *timer, uint64_t now);
 
 /* -------------------------------------------------------------------------------------------------- deadlines, failures */
@@ -47,16 +47,13 @@ static void describe_silence(const struct tcp_connection *connection, char *text
 
 static void fail_connect(struct tcp_connection *connection, int error)
 {
+    struct ofpi_meeting_end end;
     char text[OFP_TEXT_MAX];
 
     tcp_connect_error_describe(connection->peer, error, text, sizeof(text));
     /* A host refuses when no socket listens at the port. */
-    if (error == ECONNREFUSED)
-        tcp_connection_end_absent(connection, text);
-    else if (ofpi_meet_is_shortage(error) && !connection->endpoint->connects)
-        tcp_connection_end_deferred(connection, error, text);
-    else
-        tcp_connection_end(connection, error, false, text);
+    end = ofpi_meeting_end_build(error, text);
+    tcp_connection_end_as(connection, &end);
 }
 
 static void fail_at_deadline(struct tcp_connection *connection)
@@ -136,41 +133,41 @@ static int connect_to_address(struct tcp_connection *connection)
     return error ? error : tcp_connection_watch(connection);
 }
 
-static void start_attempt(struct tcp_connection *connection)
+/* 0, or a negative errno. */
+static int start_attempt(struct tcp_connection *connection)
 {
     struct tcp_meeting *meeting = connection->meeting;
     int error = meeting->race ? -tcp_race_start(connection) : connect_to_address(connection);
 
     meeting->received = 0;
     if (error)
-        fail_connect(connection, -error);
-    else if (meeting->race)
+        return error;
+    if (meeting->race)
         start_race_timer(connection);
     else
         tcp_connect_start_deadline(connection);
+    return 0;
 }
 
-int tcp_peer_start_connect(struct ofp_peer *peer)
+int tcp_peer_start_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
-    struct tcp_connection *connection;
+    struct tcp_connection *connection = tcp_connection_create(endpoint, -1, TCP_CONNECTING);
+    int error = -ENOMEM;
 
-    /* A peer that called over one of several lanes may be known by others alone. */
-    if (!peer->address)
-        return -EHOSTUNREACH;
-    connection = tcp_connection_create(endpoint, -1, TCP_CONNECTING);
     if (!connection)
-        return -ENOMEM;
+        return error;
     connection->peer = peer;
     connection->connector = true;
     connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
     tcp_peer_of(peer)->connection = connection;
-    if (peer->other_count && !(connection->meeting->race = tcp_race_create(peer))) {
-        tcp_connection_discard(connection);
-        return -ENOMEM;
-    }
-    start_attempt(connection);
-    return 0;
+    if (!peer->other_count || (connection->meeting->race = tcp_race_create(peer)))
+        error = start_attempt(connection);
+    if (!error)
+        return 0;
+    tcp_connect_error_describe(peer, -error, text, text_size);
+    tcp_connection_discard(connection);
+    return error;
 }
 
 int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
@@ -185,8 +182,7 @@ int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
                  address);
         return -EHOSTUNREACH;
     }
-    ofpi_meet_state_advance(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
-    return tcp_peer_start_connect(peer);
+    return ofpi_meeting_start(&tcp_meeting_ops, peer, text, text_size);
 }
 
 /*
@@ -260,9 +256,13 @@ static void clear_attempt(struct tcp_connection *connection)
 
 static void start_again(struct tcp_connection *connection)
 {
+    int error;
+
     clear_attempt(connection);
     tcp_connection_close_socket(connection);
-    start_attempt(connection);
+    error = start_attempt(connection);
+    if (error)
+        fail_connect(connection, -error);
 }
 
 bool tcp_connect_retry_encrypted(struct tcp_connection *connection)
@@ -290,7 +290,8 @@ void tcp_request_deferred(struct tcp_connection *connection)
 
     tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
     snprintf(text, sizeof(text), "%s refuses connections", address);
-    tcp_connection_end_deferred(connection, ECONNREFUSED, text);
+    tcp_connection_end_as(connection,
+                          &(struct ofpi_meeting_end){.error = ECONNREFUSED, .deferred = true, .text = text});
 }
 
 static int check_peer_identity(const struct tcp_connection *connection, char *text, size_t text_size)
@@ -322,21 +323,8 @@ static bool accept_answering_peer(struct tcp_connection *connection)
     return !error;
 }
 
-void tcp_connection_established(struct tcp_connection *connection)
+void tcp_request_accepted(struct tcp_connection *connection)
 {
-    if (!accept_answering_peer(connection))
-        return;
-    tcp_meeting_free(connection);
-    tcp_connection_set_state(connection, TCP_UP);
-    ofpi_meet_state_advance(&tcp_peer_of(connection->peer)->meet,
-                            connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM, 0);
-    OFP_CHECK(tcp_peer_of(connection->peer)->connection == connection);
-    OFP_CHECK(tcp_peer_of(connection->peer)->meet == OFPI_MEET_UP);
-    connection->peer->incarnation = connection->incarnation;
-    connection->peer->proven = connection->proven;
-    connection->peer->cipher = tcp_tls_get_cipher(&connection->stream);
-    /* The last bytes of the handshake may wait for the socket. */
-    connection->blocked |= connection->stream.unsent;
-    ofp_peer_up(connection->peer);
-    tcp_connection_schedule_read(connection);
+    if (accept_answering_peer(connection))
+        ofpi_meeting_answered(&tcp_meeting_ops, connection->peer, NULL);
 }

@@ -5,8 +5,8 @@
 #include "objects.h"
 
 int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size);
-/* Start an attempt without a decision of native/meet, which has already been made. */
-int tcp_peer_start_connect(struct ofp_peer *peer);
+/* As ofpi_meeting_ops.dial. */
+int tcp_peer_start_connect(struct ofp_peer *peer, char *text, size_t text_size);
 /* Compose the user's error text for a failed connect. */
 void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *text, size_t text_size);
 /*
@@ -22,7 +22,7 @@ void tcp_request_deferred(struct tcp_connection *connection);
 void tcp_connect_start_deadline(struct tcp_connection *connection);
 /* Handle an event of a connecting socket. TCP's handshake may not be complete yet. */
 void tcp_socket_connected(struct tcp_connection *connection);
-/* The setup is complete, on either side: check the peer's identity, change to TCP_UP and report the peer as up. */
-void tcp_connection_established(struct tcp_connection *connection);
+/* The peer accepted our request, and proved the key: it is up if its identity is right. */
+void tcp_request_accepted(struct tcp_connection *connection);
 
 #endif

@@ -3,10 +3,8 @@
  * The life of a connection: creation, state transitions, end. handshake.c advances it to TCP_UP.
  *
  * A connection ends in one of two ways. tcp_connection_discard ends it at once; the memory is freed at the end of
- * progress,
- * since callers up the stack may still use it. tcp_connection_start_leaving writes the queue and a goodbye first
- * (LEAVING).
- * The caller holds the domain's lock.
+ * progress, since callers up the stack may still use it. tcp_connection_start_leaving writes the queue and a goodbye
+ * first (LEAVING). The caller holds the domain's lock.
  */
 #include "connection/connection.h"
 
@@ -143,16 +141,23 @@ void tcp_meeting_free(struct tcp_connection *connection)
     connection->meeting = NULL;
 }
 
+void tcp_connection_start_messages(struct tcp_connection *connection)
+{
+    tcp_meeting_free(connection);
+    tcp_connection_set_state(connection, TCP_UP);
+    /* The last bytes of the handshake may wait for the socket. */
+    connection->blocked |= connection->stream.unsent;
+    tcp_connection_schedule_read(connection);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- ends */
 
 static void detach_peer(struct tcp_connection *connection)
 {
     struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
 
-    if (peer && peer->connection == connection) {
+    if (peer && peer->connection == connection)
         peer->connection = NULL;
-        peer->meet = OFPI_MEET_IDLE;
-    }
     if (peer && peer->inbound == connection)
         peer->inbound = NULL;
     connection->peer = NULL;
@@ -217,37 +222,18 @@ void tcp_connections_free_dead(struct tcp_endpoint *endpoint)
     }
 }
 
+void tcp_connection_end_as(struct tcp_connection *connection, const struct ofpi_meeting_end *end)
+{
+    if (connection->peer)
+        connection->endpoint->ops->ended(connection->peer, end);
+    else
+        tcp_connection_discard(connection);
+}
+
 void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text)
 {
-    struct ofp_peer *peer = connection->peer;
-
-    if (connection->state == TCP_OVER)
-        return;
-    tcp_connection_discard(connection);
-    if (peer)
-        ofp_peer_lost(peer, error, process_gone, text);
-}
-
-void tcp_connection_end_deferred(struct tcp_connection *connection, int error, const char *text)
-{
-    struct ofp_peer *peer = connection->peer;
-
-    if (connection->state == TCP_OVER)
-        return;
-    tcp_connection_discard(connection);
-    if (peer)
-        ofp_peer_deferred(peer, error, text);
-}
-
-void tcp_connection_end_absent(struct tcp_connection *connection, const char *text)
-{
-    struct ofp_peer *peer = connection->peer;
-
-    if (connection->state == TCP_OVER)
-        return;
-    tcp_connection_discard(connection);
-    if (peer)
-        ofp_peer_absent(peer, text);
+    tcp_connection_end_as(connection,
+                          &(struct ofpi_meeting_end){.error = error, .process_gone = process_gone, .text = text});
 }
 
 static void describe_other_end(const struct tcp_connection *connection, char text[TCP_ADDRESS_TEXT])
@@ -348,17 +334,4 @@ bool tcp_connection_drain(struct tcp_connection *connection)
         connection->stream.ops->shutdown(&connection->stream);
     }
     return connection->hangup || connection->stream.ops->pending(&connection->stream) == 0;
-}
-
-void tcp_peer_disconnect(struct ofp_peer *peer)
-{
-    struct tcp_peer *self = tcp_peer_of(peer);
-
-    tcp_endpoint_of(peer->endpoint)->shutting_down = NULL;
-
-    if (self->inbound)
-        tcp_connection_discard(self->inbound);
-    if (self->connection)
-        tcp_connection_start_leaving(self->connection);
-    self->connection = self->inbound = NULL;
 }

@@ -19,10 +19,8 @@ bool tcp_connection_get_listening_address(const struct tcp_connection *connectio
 void tcp_connection_close_socket(struct tcp_connection *connection);
 /* End the connection without a report to the core. */
 void tcp_connection_discard(struct tcp_connection *connection);
-/* End it, and report to the core that no endpoint is at the peer's address. */
-void tcp_connection_end_absent(struct tcp_connection *connection, const char *text);
-/* End it, and report to the core that another attempt may succeed. */
-void tcp_connection_end_deferred(struct tcp_connection *connection, int error, const char *text);
+/* End it, and report that to the core if the connection had a peer. */
+void tcp_connection_end_as(struct tcp_connection *connection, const struct ofpi_meeting_end *end);
 /* End it, and report the peer as lost if the connection had one. */
 void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text);
 /* End it because the peer violated the protocol. */
@@ -34,7 +32,8 @@ void tcp_connection_start_leaving(struct tcp_connection *connection);
 /* Write the queue. True: nothing remains to wait for. */
 bool tcp_connection_drain(struct tcp_connection *connection);
 void tcp_connections_free_dead(struct tcp_endpoint *endpoint);
-void tcp_peer_disconnect(struct ofp_peer *peer);
+/* The setup is complete: change to TCP_UP and read messages. */
+void tcp_connection_start_messages(struct tcp_connection *connection);
 /* Free the meeting, since the connection is up or over. */
 void tcp_meeting_free(struct tcp_connection *connection);
 

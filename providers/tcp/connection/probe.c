@@ -7,10 +7,8 @@
  * - No answer after a reset: unknown, since a firewall may drop packets. The connection alone is lost.
  *
  * A process that ends closes its sockets in no particular order, and forked children have copies for a moment. So the
- * kernel may
- * accept the probe for a listener that is about to close. The probe's connection must stay open for STABLE_TIME; if it
- * is closed
- * earlier, a second probe decides.
+ * kernel may accept the probe for a listener that is about to close. The probe's connection must stay open for
+ * STABLE_TIME; if it is closed earlier, a second probe decides.
  */
 #include "connection/probe.h"
 
@@ -85,23 +83,22 @@ static void start_probe_attempt(struct tcp_connection *connection)
         start_probe_timer(connection, ANSWER_TIMEOUT);
 }
 
-void tcp_probe_start(struct tcp_connection *connection, int error)
+bool tcp_probe_start(struct tcp_connection *connection, int error)
 {
     OFP_CHECK(connection->state == TCP_UP && !connection->meeting);
+    connection->meeting = calloc(1, sizeof(*connection->meeting));
+    if (!connection->meeting)
+        return false;
     tcp_connection_close_socket(connection);
     /* The queue was for the old stream, not for the probe. */
     connection->shut = true;
-    connection->meeting = calloc(1, sizeof(*connection->meeting));
-    if (!connection->meeting) {
-        tcp_connection_end(connection, error, false, NULL);
-        return;
-    }
     connection->meeting->connection = connection;
     connection->meeting->error = error;
     tcp_connection_set_state(connection, TCP_PROBING);
     if (ofp_list_linked(&connection->ready))
         ofp_list_remove(&connection->ready);
     start_probe_attempt(connection);
+    return true;
 }
 
 static void retry_probe(struct tcp_connection *connection)

@@ -5,10 +5,10 @@
 #include "objects.h"
 
 /*
- * Find out whether the peer still listens. Closes the connection's socket. `error`: the positive errno that ended the
- * stream.
+ * Find out whether the peer still listens; tcp_connection_end follows, maybe within the call. Closes the connection's
+ * socket. `error`: the positive errno that ended the stream. False: there is no memory, and the connection is as before.
  */
-void tcp_probe_start(struct tcp_connection *connection, int error);
+bool tcp_probe_start(struct tcp_connection *connection, int error);
 /* Handle an event on the probe's socket. */
 void tcp_probe_progress(struct tcp_connection *connection);
 

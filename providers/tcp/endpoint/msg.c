@@ -21,6 +21,7 @@
 #include "connection/key.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
+#include "connection/peer.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/socket.h"
@@ -73,7 +74,6 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     connection->peer = peer;
     connection->connector = true;
     tcp_peer_of(peer)->connection = connection;
-    ofpi_meet_state_advance(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
     if (peer->private_data_length)
         memcpy(connection->meeting->private_data, peer->private_data, peer->private_data_length);
     connection->meeting->private_length = (uint16_t)peer->private_data_length;
@@ -134,7 +134,7 @@ static void handle_msg_answer(struct tcp_connection *connection, const struct tc
     }
     if (connection->extended && !connection->proven)
         tcp_hello_send(connection);
-    tcp_connection_established(connection);
+    tcp_peer_report_up(connection->peer);
 }
 
 int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
@@ -151,10 +151,9 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     endpoint->request = NULL;
     connection->peer = peer;
     tcp_peer_of(peer)->connection = connection;
-    ofpi_meet_state_advance(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
     if (connection->extended && !connection->proven)
         tcp_hello_send(connection);
-    tcp_connection_established(connection);
+    tcp_peer_report_up(peer);
     return 0;
 }
 
@@ -218,6 +217,15 @@ static void handle_msg_loss(struct tcp_connection *connection, int error)
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
 }
 
+/* The request of a connected endpoint has no second attempt, since its socket is bound. */
+static void end_msg_connection(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
+{
+    struct ofpi_meeting_end last = *end;
+
+    last.deferred = false;
+    tcp_peer_lose(peer, &last);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
 static const struct tcp_connection_ops connection_ops = {
@@ -225,6 +233,7 @@ static const struct tcp_connection_ops connection_ops = {
     .answered = handle_msg_answer,
     .proven = handle_msg_proof,
     .lost = handle_msg_loss,
+    .ended = end_msg_connection,
 };
 
 /* Move the connection of a request from its listener to the new endpoint. */

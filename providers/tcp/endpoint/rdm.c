@@ -17,7 +17,7 @@
 #include "connection/key.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
-#include "connection/probe.h"
+#include "connection/peer.h"
 #include "connection/race.h"
 #include "connection/secure.h"
 
@@ -97,31 +97,31 @@ static void handle_rdm_answer(struct tcp_connection *connection, const struct tc
     }
     if (connection->extended)
         tcp_hello_send(connection);
-    tcp_connection_established(connection);
+    tcp_request_accepted(connection);
 }
 
 static void handle_rdm_proof(struct tcp_connection *connection)
 {
     OFP_CHECK(connection->state == TCP_PROVING);
     if (connection->connector)
-        tcp_connection_established(connection);
+        tcp_request_accepted(connection);
     else
         tcp_request_serve(connection, NULL, NULL);
 }
 
 static void handle_rdm_loss(struct tcp_connection *connection, int error)
 {
-    struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
-
     if (connection->goodbye)
         tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
                            connection->ended ? "its endpoint was closed" : "it ended the connection");
-    else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing &&
-             !connection->peer->connects_only &&
-             ofpi_meet_state_advance(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
-        tcp_probe_start(connection, error ? error : ECONNRESET);
     else
-        tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
+        tcp_connection_end_as(connection,
+                              &(struct ofpi_meeting_end){.error = error ? error : ECONNRESET, .unsure = true});
+}
+
+static void handle_rdm_end(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
+{
+    ofpi_meeting_ended(&tcp_meeting_ops, peer, false, end);
 }
 
 static const struct tcp_connection_ops connection_ops = {
@@ -129,8 +129,8 @@ static const struct tcp_connection_ops connection_ops = {
     .answered = handle_rdm_answer,
     .requested = tcp_request_arrived,
     .proven = handle_rdm_proof,
-    .deferred = tcp_request_deferred,
     .lost = handle_rdm_loss,
+    .ended = handle_rdm_end,
 };
 
 int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
