@@ -312,6 +312,7 @@ _Static_assert(sizeof(struct tcp_pending) <= sizeof(((struct ofp_pending *)0)->p
  * every kind, and report the events of a connection here. An entry is NULL where the event cannot happen.
  */
 struct tcp_connection_ops {
+    const struct ofpi_meeting_ops *meeting; /* RDM: for the manager of native/meet */
     /*
      * TCP may have connected: send the connection request. 0, or a negative errno; -EAGAIN, -ENOTCONN: not connected
      * yet.

@@ -20,7 +20,6 @@
 #include "connection/connection.h"
 #include "connection/control.h"
 #include "connection/credit.h"
-#include "connection/peer.h"
 #include "connection/race.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
@@ -258,7 +257,7 @@ void tcp_request_serve(struct tcp_connection *connection, const struct tcp_contr
     else if (!order)
         accept_own_request(peer, &request);
     else
-        ofpi_meeting_requested(&tcp_meeting_ops, peer, &request,
+        ofpi_meeting_requested(connection->endpoint->ops->meeting, peer, &request,
                                collect_request_facts(tcp_peer_of(peer)->connection, connection->incarnation, order));
 }
 

@@ -20,7 +20,6 @@
 
 #include "connection/connection.h"
 #include "connection/key.h"
-#include "connection/peer.h"
 #include "connection/race.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
@@ -182,7 +181,7 @@ int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
                  address);
         return -EHOSTUNREACH;
     }
-    return ofpi_meeting_start(&tcp_meeting_ops, peer, text, text_size);
+    return ofpi_meeting_start(tcp_endpoint_of(peer->endpoint)->ops->meeting, peer, text, text_size);
 }
 
 /*
@@ -326,5 +325,5 @@ static bool accept_answering_peer(struct tcp_connection *connection)
 void tcp_request_accepted(struct tcp_connection *connection)
 {
     if (accept_answering_peer(connection))
-        ofpi_meeting_answered(&tcp_meeting_ops, connection->peer, NULL);
+        ofpi_meeting_answered(connection->endpoint->ops->meeting, connection->peer, NULL);
 }

@@ -223,7 +223,7 @@ static void end_msg_connection(struct ofp_peer *peer, const struct ofpi_meeting_
     struct ofpi_meeting_end last = *end;
 
     last.deferred = false;
-    tcp_peer_lose(peer, &last);
+    tcp_peer_report_loss(peer, &last);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
