@@ -39,17 +39,24 @@ struct ofpi_meeting_end ofpi_meeting_end_build(int error, const char *text)
                                      .text = text[0] ? text : NULL};
 }
 
-/* A peer that called over one of several lanes may be known by others alone. */
-static int request_connection(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, char *text, size_t text_size)
-{
-    return peer->address ? ops->dial(peer, text, text_size) : -EHOSTUNREACH;
-}
-
 /* Our request was not sent: `error` is a negative errno. */
 static void fail_request(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, int error, const char *text)
 {
-    handle_event(ops, peer,
-                 &(struct meeting_event){.event = OFPI_MEET_FAIL, .end = ofpi_meeting_end_build(-error, text)});
+    struct ofpi_meeting_end end = ofpi_meeting_end_build(-error, text);
+
+    ofpi_meeting_answered(ops, peer, &end);
+}
+
+/* Open a connection. 0, or a negative errno. After a shortage the core is told already, and the result is 0. */
+static int request_connection(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, char *text, size_t text_size)
+{
+    /* A peer that called over one of several lanes may be known by others alone. */
+    int result = peer->address ? ops->dial(peer, text, text_size) : -EHOSTUNREACH;
+
+    if (!ofpi_meet_is_shortage(-result))
+        return result;
+    fail_request(ops, peer, result, text);
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- acts */
@@ -137,14 +144,9 @@ int ofpi_meeting_start(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer
 
     store_state(ops, peer, decision.next);
     result = request_connection(ops, peer, text, text_size);
-    if (!result)
-        return 0;
-    if (!ofpi_meet_is_shortage(-result)) {
+    if (result)
         store_state(ops, peer, OFPI_MEET_IDLE);
-        return result;
-    }
-    fail_request(ops, peer, result, text);
-    return 0;
+    return result;
 }
 
 void ofpi_meeting_requested(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, void *request, unsigned facts)

@@ -325,8 +325,6 @@ struct tcp_connection_ops {
     void (*proven)(struct tcp_connection *connection);
     /* The stream has ended (error 0) or failed (error positive). */
     void (*lost)(struct tcp_connection *connection, int error);
-    /* The connection of a peer is to end: close it and report to the core. */
-    void (*ended)(struct ofp_peer *peer, const struct ofpi_meeting_end *end);
 };
 
 struct tcp_endpoint {

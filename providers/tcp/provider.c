@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "connection/connect.h"
-#include "connection/peer.h"
+#include "connection/connection.h"
 #include "connection/key.h"
 #include "connection/secure.h"
 #include "endpoint/endpoint.h"

@@ -17,13 +17,16 @@
 #include <unistd.h>
 
 #include "connection/auth.h"
+#include "connection/connect.h"
 #include "connection/connection.h"
 #include "connection/control.h"
 #include "connection/credit.h"
+#include "connection/probe.h"
 #include "connection/race.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/send.h"
+#include "stream/socket.h"
 
 static void reject_rdm_request(struct tcp_connection *connection, const struct tcp_rdm *rdm)
 {
@@ -41,17 +44,7 @@ static void reject_for_key(struct tcp_connection *connection)
     uint8_t reason = place == TCP_LOCAL_KEY_IS_HERE ? TCP_REFUSED_LOCALLY : TCP_REFUSED_FOR_KEY;
 
     tcp_key_warn(connection, place);
-    tcp_control_send(connection, TCP_NACK, &reason, sizeof(reason));
-    tcp_connection_discard(connection);
-}
-
-static void reject_for_encryption(struct tcp_connection *connection, int refusal)
-{
-    uint8_t reason = (uint8_t)refusal;
-
-    tcp_encryption_warn(connection, refusal);
-    tcp_control_send(connection, TCP_NACK, &reason, sizeof(reason));
-    tcp_connection_discard(connection);
+    tcp_request_reject(connection, &reason, sizeof(reason));
 }
 
 /* Answer the request. False: the connection is over. */
@@ -73,51 +66,45 @@ static bool accept_rdm_request(struct tcp_connection *connection, const struct t
     return false;
 }
 
-/* Make the accepted connection the peer's. */
-static void attach_connection(struct tcp_connection *connection, struct ofp_peer *peer)
-{
-    OFP_CHECK(connection->state == TCP_ACCEPTED || connection->state == TCP_PROVING);
-    OFP_CHECK(ofp_list_linked(&connection->unproven) && connection->endpoint->unproven_count > 0);
-    ofp_list_remove(&connection->unproven);
-    connection->endpoint->unproven_count--;
-    connection->peer = peer;
-}
-
 /* ------------------------------------------------------------------------------------------------------------- acts */
 
-/* Accept a request that was not answered before the proof, or confirm the proof. False: the connection is over. */
-static bool answer_request(struct tcp_connection *connection, const struct tcp_request *request)
-{
-    if (!request->rdm) {
-        tcp_proof_send(connection);
-        return true;
-    }
-    if (!accept_rdm_request(connection, request->control, request->rdm))
-        return false;
-    if (connection->extended)
-        tcp_hello_send(connection);
-    return true;
-}
+/* A request, as the manager passes it on. */
+struct request {
+    struct tcp_connection *connection;
+    const struct tcp_control *control; /* these two: NULL if the request was answered before the proof */
+    const struct tcp_rdm *rdm;
+};
 
-int tcp_request_accept(struct ofp_peer *peer, void *context)
+static int accept_request(struct ofp_peer *peer, void *context)
 {
-    const struct tcp_request *request = context;
+    const struct request *request = context;
     struct tcp_connection *connection = request->connection;
+    struct tcp_peer *self = tcp_peer_of(peer);
 
-    OFP_CHECK(!tcp_peer_of(peer)->connection);
-    if (!answer_request(connection, request))
+    if (request->rdm && !accept_rdm_request(connection, request->control, request->rdm))
         return -ECONNRESET;
-    attach_connection(connection, peer);
+    if (!request->rdm)
+        tcp_proof_send(connection);
+    else if (connection->extended)
+        tcp_hello_send(connection);
+    tcp_connection_mark_known(connection);
+    connection->peer = peer;
+    /* The endpoint is its own peer. The other end, which this endpoint opened, carries the operations. */
+    if (self->connection) {
+        self->inbound = connection;
+        tcp_connection_start_messages(connection);
+        return 0;
+    }
     if (peer->state != OFP_PEER_CONNECTING)
         ofp_peer_connecting(peer);
-    tcp_peer_of(peer)->connection = connection;
+    self->connection = connection;
     tcp_peer_set_reached(peer, &connection->meeting->address);
     return OFPI_MEETING_CONFIRMED;
 }
 
-void tcp_request_refuse(struct ofp_peer *peer, void *context)
+static void put_request_off(struct ofp_peer *peer, void *context)
 {
-    const struct tcp_request *request = context;
+    const struct request *request = context;
 
     (void)peer;
     if (request->rdm) {
@@ -130,17 +117,40 @@ void tcp_request_refuse(struct ofp_peer *peer, void *context)
     tcp_connection_discard(request->connection);
 }
 
-/* The endpoint is its own peer. The other end, which this endpoint opened, carries the operations. */
-static void accept_own_request(struct ofp_peer *peer, const struct tcp_request *request)
-{
-    struct tcp_connection *connection = request->connection;
+static struct ofpi_meeting *find_meeting(const struct ofp_peer *peer) { return &tcp_peer_of(peer)->met; }
 
-    if (!answer_request(connection, request))
-        return;
-    attach_connection(connection, peer);
-    tcp_peer_of(peer)->inbound = connection;
-    tcp_connection_start_messages(connection);
+static void close_connection(struct ofp_peer *peer)
+{
+    if (tcp_peer_of(peer)->connection)
+        tcp_connection_discard(tcp_peer_of(peer)->connection);
 }
+
+static void report_loss(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
+{
+    close_connection(peer);
+    ofpi_meeting_report_loss(peer, end);
+}
+
+/* Nobody can be asked at a peer that only connects. The own endpoint is known. */
+static bool probe_peer(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
+{
+    const struct tcp_peer *self = tcp_peer_of(peer);
+
+    return !self->inbound && !peer->connects_only && !self->connection->endpoint->closing &&
+           tcp_probe_start(self->connection, end->error);
+}
+
+/* Without `drain`: reading ends where the connection does, so no fact UNREAD is ever reported. */
+const struct ofpi_meeting_ops tcp_meeting_ops = {
+    .find = find_meeting,
+    .dial = tcp_peer_start_connect,
+    .accept = accept_request,
+    .refuse = put_request_off,
+    .close = close_connection,
+    .lose = report_loss,
+    .probe = probe_peer,
+    .use = tcp_peer_report_up,
+};
 
 /* ---------------------------------------------------------------------------------------------------------- deciding */
 
@@ -178,27 +188,14 @@ static bool is_own_request_preferred(const struct tcp_connection *connection)
     return false;
 }
 
-static bool get_socket_address(int fd, int (*end)(int, struct sockaddr *, socklen_t *), union tcp_address *address)
-{
-    socklen_t length = sizeof(*address);
-
-    memset(address, 0, sizeof(*address));
-    if (fd < 0 || end(fd, &address->any, &length) != 0)
-        return false;
-    tcp_address_clear_unused(address);
-    return true;
-}
-
 /* Whether both sockets are ends of one connection: no two connections have the same pair of addresses. */
 static bool are_ends_of_one_connection(const struct tcp_connection *theirs, const struct tcp_connection *ours)
 {
     union tcp_address from, to, own, other;
 
-    return get_socket_address(theirs->stream.fd, getpeername, &from) &&
-           get_socket_address(theirs->stream.fd, getsockname, &to) &&
-           get_socket_address(ours->stream.fd, getsockname, &own) &&
-           get_socket_address(ours->stream.fd, getpeername, &other) && tcp_address_compare(&from, &own) == 0 &&
-           tcp_address_compare(&to, &other) == 0;
+    return tcp_socket_get_peer_address(theirs->stream.fd, &from) && tcp_socket_get_address(theirs->stream.fd, &to) &&
+           tcp_socket_get_address(ours->stream.fd, &own) && tcp_socket_get_peer_address(ours->stream.fd, &other) &&
+           tcp_address_compare(&from, &own) == 0 && tcp_address_compare(&to, &other) == 0;
 }
 
 /*
@@ -248,16 +245,16 @@ static unsigned collect_request_facts(const struct tcp_connection *old, uint64_t
 
 void tcp_request_serve(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm)
 {
-    struct tcp_request request = {connection, control, rdm};
+    struct request request = {connection, control, rdm};
     int order = compare_peer_to_self(connection);
     struct ofp_peer *peer = order ? find_requesting_peer(connection) : find_own_peer(connection);
 
     if (!peer)
         tcp_connection_discard(connection);
     else if (!order)
-        accept_own_request(peer, &request);
+        accept_request(peer, &request);
     else
-        ofpi_meeting_requested(connection->endpoint->ops->meeting, peer, &request,
+        ofpi_meeting_requested(&tcp_meeting_ops, peer, &request,
                                collect_request_facts(tcp_peer_of(peer)->connection, connection->incarnation, order));
 }
 
@@ -307,7 +304,7 @@ void tcp_request_arrived(struct tcp_connection *connection, const struct tcp_con
     if (!decode_request(connection, control, private_data, &rdm))
         return;
     if (refusal != TCP_NOT_REFUSED)
-        reject_for_encryption(connection, refusal);
+        tcp_request_reject_unencrypted(connection, refusal);
     else if (proves != tcp_control_can_prove(control))
         reject_for_key(connection);
     else if (!connection->meeting->identified && tcp_control_can_identify(connection, control))

@@ -4,16 +4,9 @@
 
 #include "objects.h"
 
-/* A request, as the manager of native/meet passes it on. */
-struct tcp_request {
-    struct tcp_connection *connection;
-    const struct tcp_control *control; /* these two: NULL if the request was answered before the proof */
-    const struct tcp_rdm *rdm;
-};
+/* The manager of native/meet uses RDM connections by it. */
+extern const struct ofpi_meeting_ops tcp_meeting_ops;
 
-/* As ofpi_meeting_ops.accept and .refuse; `request`: struct tcp_request. */
-int tcp_request_accept(struct ofp_peer *peer, void *request);
-void tcp_request_refuse(struct ofp_peer *peer, void *request);
 void tcp_request_arrived(struct tcp_connection *connection, const struct tcp_control *control,
                          const uint8_t *private_data);
 /*

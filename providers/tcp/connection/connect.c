@@ -50,8 +50,9 @@ static void fail_connect(struct tcp_connection *connection, int error)
     char text[OFP_TEXT_MAX];
 
     tcp_connect_error_describe(connection->peer, error, text, sizeof(text));
-    /* A host refuses when no socket listens at the port. */
+    /* A host refuses when no socket listens at the port. The bound socket of a connected endpoint has one attempt. */
     end = ofpi_meeting_end_build(error, text);
+    end.deferred &= !connection->endpoint->connects;
     tcp_connection_end_as(connection, &end);
 }
 
@@ -190,12 +191,11 @@ int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
  */
 static int check_self_connect(int fd)
 {
-    union tcp_address here = {0}, there = {0};
-    socklen_t length = sizeof(here);
+    union tcp_address here, there;
+    bool same = tcp_socket_get_address(fd, &here) && tcp_socket_get_peer_address(fd, &there) &&
+                tcp_address_compare(&here, &there) == 0;
 
-    getsockname(fd, &here.any, &length);
-    length = sizeof(there);
-    return getpeername(fd, &there.any, &length) == 0 && memcmp(&here, &there, sizeof(here)) == 0 ? ECONNREFUSED : 0;
+    return same ? ECONNREFUSED : 0;
 }
 
 /* The kernel reports without an error that a connection was shut down on both sides. */
@@ -326,4 +326,16 @@ void tcp_request_accepted(struct tcp_connection *connection)
 {
     if (accept_answering_peer(connection))
         ofpi_meeting_answered(connection->endpoint->ops->meeting, connection->peer, NULL);
+}
+
+void tcp_peer_report_up(struct ofp_peer *peer)
+{
+    struct tcp_connection *connection = tcp_peer_of(peer)->connection;
+
+    OFP_CHECK(connection->peer == peer);
+    tcp_connection_start_messages(connection);
+    peer->incarnation = connection->incarnation;
+    peer->proven = connection->proven;
+    peer->cipher = tcp_tls_get_cipher(&connection->stream);
+    ofp_peer_up(peer);
 }

@@ -24,5 +24,7 @@ void tcp_connect_start_deadline(struct tcp_connection *connection);
 void tcp_socket_connected(struct tcp_connection *connection);
 /* The peer accepted our request, and proved the key: it is up if its identity is right. */
 void tcp_request_accepted(struct tcp_connection *connection);
+/* The peer's connection is agreed upon: report the peer as up. As ofpi_meeting_ops.use. */
+void tcp_peer_report_up(struct ofp_peer *peer);
 
 #endif

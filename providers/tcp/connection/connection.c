@@ -20,6 +20,7 @@
 #include "stream/inbound.h"
 #include "stream/queue.h"
 #include "stream/send.h"
+#include "stream/socket.h"
 
 /* A rejected peer may retry without end, so warnings are limited to one in this time. */
 #define REFUSAL_PAUSE TCP_SECOND
@@ -99,25 +100,17 @@ void tcp_connection_close_socket(struct tcp_connection *connection)
 
 void tcp_connection_get_own_address(const struct tcp_connection *connection, union tcp_address *address)
 {
-    socklen_t length = sizeof(*address);
-
-    memset(address, 0, sizeof(*address));
-    if (getsockname(connection->stream.fd, &address->any, &length) != 0)
+    if (!tcp_socket_get_address(connection->stream.fd, address))
         *address = connection->endpoint->address;
     tcp_address_set_port(address, tcp_address_get_port(&connection->endpoint->address));
-    tcp_address_clear_unused(address);
 }
 
 bool tcp_connection_get_listening_address(const struct tcp_connection *connection, uint16_t port,
                                           union tcp_address *address)
 {
-    socklen_t length = sizeof(*address);
-
-    memset(address, 0, sizeof(*address));
-    if (!port || getpeername(connection->stream.fd, &address->any, &length) != 0)
+    if (!port || !tcp_socket_get_peer_address(connection->stream.fd, address))
         return false;
     tcp_address_set_port(address, port);
-    tcp_address_clear_unused(address);
     return true;
 }
 
@@ -177,6 +170,13 @@ static void discard_operations(struct tcp_connection *connection)
     remove_linked_node(&connection->stall);
 }
 
+void tcp_connection_mark_known(struct tcp_connection *connection)
+{
+    OFP_CHECK(ofp_list_linked(&connection->unproven) && connection->endpoint->unproven_count > 0);
+    ofp_list_remove(&connection->unproven);
+    connection->endpoint->unproven_count--;
+}
+
 void tcp_connection_discard(struct tcp_connection *connection)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
@@ -193,11 +193,8 @@ void tcp_connection_discard(struct tcp_connection *connection)
     remove_linked_node(&connection->ready);
     remove_linked_node(&connection->dirty);
     remove_linked_node(&connection->creditor);
-    if (ofp_list_linked(&connection->unproven)) {
-        OFP_CHECK(endpoint->unproven_count > 0);
-        ofp_list_remove(&connection->unproven);
-        endpoint->unproven_count--;
-    }
+    if (ofp_list_linked(&connection->unproven))
+        tcp_connection_mark_known(connection);
     if (endpoint->poller->hot == connection)
         endpoint->poller->hot = NULL;
     if (endpoint->poller->unwatched == connection)
@@ -224,10 +221,16 @@ void tcp_connections_free_dead(struct tcp_endpoint *endpoint)
 
 void tcp_connection_end_as(struct tcp_connection *connection, const struct ofpi_meeting_end *end)
 {
-    if (connection->peer)
-        connection->endpoint->ops->ended(connection->peer, end);
-    else
-        tcp_connection_discard(connection);
+    const struct ofpi_meeting_ops *meeting = connection->endpoint->ops->meeting;
+    struct ofp_peer *peer = connection->peer;
+
+    if (peer && meeting) {
+        ofpi_meeting_ended(meeting, peer, false, end);
+        return;
+    }
+    tcp_connection_discard(connection);
+    if (peer)
+        ofpi_meeting_report_loss(peer, end);
 }
 
 void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text)
@@ -238,16 +241,13 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
 
 static void describe_other_end(const struct tcp_connection *connection, char text[TCP_ADDRESS_TEXT])
 {
-    union tcp_address theirs = {0};
-    socklen_t length = sizeof(theirs);
+    union tcp_address theirs;
 
     strcpy(text, "somebody");
     if (connection->peer)
         tcp_address_format(connection->peer->address, connection->peer->address_length, text, TCP_ADDRESS_TEXT);
-    else if (getpeername(connection->stream.fd, &theirs.any, &length) == 0) {
-        tcp_address_clear_unused(&theirs);
+    else if (tcp_socket_get_peer_address(connection->stream.fd, &theirs))
         tcp_address_describe(&theirs, text);
-    }
 }
 
 void tcp_connection_end_for_violation(struct tcp_connection *connection, const char *what)
@@ -334,4 +334,16 @@ bool tcp_connection_drain(struct tcp_connection *connection)
         connection->stream.ops->shutdown(&connection->stream);
     }
     return connection->hangup || connection->stream.ops->pending(&connection->stream) == 0;
+}
+
+void tcp_peer_disconnect(struct ofp_peer *peer)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+
+    tcp_endpoint_of(peer->endpoint)->shutting_down = NULL;
+    if (self->inbound)
+        tcp_connection_discard(self->inbound);
+    if (self->connection)
+        tcp_connection_start_leaving(self->connection);
+    self->met.state = OFPI_MEET_IDLE;
 }

@@ -17,6 +17,8 @@ void tcp_connection_get_own_address(const struct tcp_connection *connection, uni
 bool tcp_connection_get_listening_address(const struct tcp_connection *connection, uint16_t port,
                                           union tcp_address *address);
 void tcp_connection_close_socket(struct tcp_connection *connection);
+/* The peer of an accepted connection is known: it leaves endpoint->unproven. */
+void tcp_connection_mark_known(struct tcp_connection *connection);
 /* End the connection without a report to the core. */
 void tcp_connection_discard(struct tcp_connection *connection);
 /* End it, and report that to the core if the connection had a peer. */
@@ -32,6 +34,8 @@ void tcp_connection_start_leaving(struct tcp_connection *connection);
 /* Write the queue. True: nothing remains to wait for. */
 bool tcp_connection_drain(struct tcp_connection *connection);
 void tcp_connections_free_dead(struct tcp_endpoint *endpoint);
+/* As ofp_endpoint_ops.peer_down: close with a goodbye. */
+void tcp_peer_disconnect(struct ofp_peer *peer);
 /* The setup is complete: change to TCP_UP and read messages. */
 void tcp_connection_start_messages(struct tcp_connection *connection);
 /* Free the meeting, since the connection is up or over. */

@@ -69,6 +69,14 @@ void tcp_request_reject(struct tcp_connection *connection, const void *data, siz
     tcp_connection_discard(connection);
 }
 
+void tcp_request_reject_unencrypted(struct tcp_connection *connection, int refusal)
+{
+    uint8_t reason = (uint8_t)refusal;
+
+    tcp_encryption_warn(connection, refusal);
+    tcp_request_reject(connection, &reason, sizeof(reason));
+}
+
 bool tcp_control_can_prove(const struct tcp_control *control)
 {
     return tcp_magic_is_extension(control->magic) && control->capabilities & TCP_CAPABILITY_AUTHENTICATION;

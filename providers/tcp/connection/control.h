@@ -12,6 +12,8 @@ int tcp_rdm_send(struct tcp_connection *connection, enum tcp_control_type type, 
 size_t tcp_rdm_compute_size(const struct tcp_connection *connection, enum tcp_control_type type);
 /* Send a NACK, then end the connection. */
 void tcp_request_reject(struct tcp_connection *connection, const void *data, size_t length);
+/* The same with the reason that tcp_encryption_find_refusal has found, and a warning. */
+void tcp_request_reject_unencrypted(struct tcp_connection *connection, int refusal);
 /* Whether the peer has a key, and so can prove it. */
 bool tcp_control_can_prove(const struct tcp_control *control);
 

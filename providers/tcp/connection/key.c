@@ -8,10 +8,10 @@
 #include "connection/key.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 
 #include "address/interface.h"
 #include "connection/connection.h"
+#include "stream/socket.h"
 
 static void set_ring_key(struct tcp_meeting *meeting, uint32_t number)
 {
@@ -26,12 +26,10 @@ int tcp_key_choose(struct tcp_connection *connection)
     struct tcp_domain *domain = connection->endpoint->domain;
     const struct ofp_endpoint *base = connection->endpoint->base;
     struct tcp_meeting *meeting = connection->meeting;
-    union tcp_address theirs = {0};
-    socklen_t length = sizeof(theirs);
+    union tcp_address theirs;
 
-    if (getpeername(connection->stream.fd, &theirs.any, &length) != 0)
+    if (!tcp_socket_get_peer_address(connection->stream.fd, &theirs))
         return -errno;
-    tcp_address_clear_unused(&theirs);
     ofpi_key_files_update_and_log(&domain->keys, tcp_core, TCP_NAME);
     if (meeting->ring != domain->keys.ring) {
         ofpi_keyring_release(meeting->ring);

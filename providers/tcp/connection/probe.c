@@ -128,21 +128,18 @@ static void check_probe_closed(struct tcp_connection *connection)
 
 void tcp_probe_progress(struct tcp_connection *connection)
 {
-    socklen_t length = sizeof(int);
-    struct sockaddr_storage peer;
-    socklen_t peer_length = sizeof(peer);
-    int error = 0;
+    int error;
 
     if (connection->meeting->answered) {
         check_probe_closed(connection);
         return;
     }
-    getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    error = tcp_socket_check_connect(connection->stream.fd);
     if (error == ECONNRESET || error == EPIPE) {
         retry_probe(connection);
-    } else if (error) {
+    } else if (error && error != EAGAIN) {
         end_probe(connection, error);
-    } else if (getpeername(connection->stream.fd, (struct sockaddr *)&peer, &peer_length) == 0) {
+    } else if (!error) {
         connection->meeting->answered = true;
         start_probe_timer(connection, STABLE_TIME);
         check_probe_closed(connection);

@@ -141,19 +141,6 @@ int tcp_race_start(struct tcp_connection *connection)
     return tcp_race_start_next(connection);
 }
 
-/* 0: connected; EAGAIN: not yet; another errno: failed. */
-static int check_connect_result(int fd)
-{
-    struct sockaddr_storage ignored;
-    socklen_t length = sizeof(int), ignored_length = sizeof(ignored);
-    int error = 0;
-
-    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (!error && getpeername(fd, (struct sockaddr *)&ignored, &ignored_length) != 0)
-        error = EAGAIN;
-    return error;
-}
-
 int tcp_race_collect(struct tcp_connection *connection)
 {
     struct tcp_race *race = connection->meeting->race;
@@ -161,7 +148,7 @@ int tcp_race_collect(struct tcp_connection *connection)
 
     for (uint32_t i = 0; i < race->next; i++) {
         struct tcp_candidate *candidate = &race->candidates[i];
-        int error = candidate->fd >= 0 ? check_connect_result(candidate->fd) : EAGAIN;
+        int error = candidate->fd >= 0 ? tcp_socket_check_connect(candidate->fd) : EAGAIN;
 
         if (error == EAGAIN)
             continue;

@@ -29,6 +29,7 @@
 #include "connection/race.h"
 #include "connection/version.h"
 #include "proof/proof.h"
+#include "stream/socket.h"
 
 #define NONCE_SIZE (TCP_NONCE_WORDS * 8)
 #define ANSWER_SIZE (NONCE_SIZE + OFPI_PROOF_SIZE)
@@ -136,7 +137,6 @@ static bool find_caller_address(struct tcp_connection *connection, const struct 
                                 const uint8_t *private_data)
 {
     union tcp_address *address = &connection->meeting->address;
-    socklen_t length = sizeof(*address);
     struct tcp_rdm rdm;
 
     if (control->type != TCP_CONNREQ)
@@ -147,10 +147,7 @@ static bool find_caller_address(struct tcp_connection *connection, const struct 
         tcp_rdm_decode(private_data, &rdm);
         return tcp_connection_get_listening_address(connection, rdm.port, address);
     }
-    if (getpeername(connection->stream.fd, &address->any, &length) != 0)
-        return false;
-    tcp_address_clear_unused(address);
-    return true;
+    return tcp_socket_get_peer_address(connection->stream.fd, address);
 }
 
 /* Reject the request. `believed`: end the operations that name the caller, too. A listener's caller is no peer. */

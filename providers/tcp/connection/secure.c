@@ -19,6 +19,7 @@
 #include "connection/connect.h"
 #include "connection/connection.h"
 #include "connection/key.h"
+#include "stream/socket.h"
 #include "stream/tls.h"
 
 #define ALIKE "set OFIPY_ENCRYPTION and OFIPY_TLS_CERT alike on both sides, with the same OFIPY_AUTH_KEY_FILE"
@@ -109,15 +110,11 @@ int tcp_encryption_check(struct tcp_domain *domain, char *text, size_t text_size
  */
 static bool is_known_within_host(const struct tcp_connection *connection)
 {
-    union tcp_address own = {0}, theirs = {0};
-    socklen_t own_length = sizeof(own), length = sizeof(theirs);
+    union tcp_address own, theirs;
 
-    if (!connection->endpoint->domain->host_id || getsockname(connection->stream.fd, &own.any, &own_length) != 0 ||
-        getpeername(connection->stream.fd, &theirs.any, &length) != 0)
-        return false;
-    tcp_address_clear_unused(&own);
-    tcp_address_clear_unused(&theirs);
-    return tcp_is_known_of_this_host(&own) && tcp_is_known_of_this_host(&theirs);
+    return connection->endpoint->domain->host_id && tcp_socket_get_address(connection->stream.fd, &own) &&
+           tcp_socket_get_peer_address(connection->stream.fd, &theirs) && tcp_is_known_of_this_host(&own) &&
+           tcp_is_known_of_this_host(&theirs);
 }
 
 /* 0, or a negative errno with a text. */

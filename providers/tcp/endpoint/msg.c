@@ -21,7 +21,6 @@
 #include "connection/key.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
-#include "connection/peer.h"
 #include "connection/secure.h"
 #include "stream/queue.h"
 #include "stream/socket.h"
@@ -217,15 +216,6 @@ static void handle_msg_loss(struct tcp_connection *connection, int error)
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
 }
 
-/* The request of a connected endpoint has no second attempt, since its socket is bound. */
-static void end_msg_connection(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
-{
-    struct ofpi_meeting_end last = *end;
-
-    last.deferred = false;
-    tcp_peer_report_loss(peer, &last);
-}
-
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
 static const struct tcp_connection_ops connection_ops = {
@@ -233,7 +223,6 @@ static const struct tcp_connection_ops connection_ops = {
     .answered = handle_msg_answer,
     .proven = handle_msg_proof,
     .lost = handle_msg_loss,
-    .ended = end_msg_connection,
 };
 
 /* Move the connection of a request from its listener to the new endpoint. */

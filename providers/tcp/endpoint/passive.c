@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "connection/auth.h"
 #include "connection/connection.h"
@@ -20,6 +19,7 @@
 #include "connection/listen.h"
 #include "connection/secure.h"
 #include "connection/poller.h"
+#include "stream/socket.h"
 
 struct tcp_passive {
     struct tcp_endpoint host;
@@ -62,30 +62,24 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
 {
     struct tcp_endpoint *host = connection->endpoint;
     union tcp_address *address = &connection->meeting->address;
-    socklen_t length = sizeof(*address);
     int refusal;
 
-    if (control->type != TCP_CONNREQ || getpeername(connection->stream.fd, &address->any, &length) != 0) {
+    if (control->type != TCP_CONNREQ || !tcp_socket_get_peer_address(connection->stream.fd, address)) {
         tcp_connection_end_for_violation(connection, "not a request for a connection");
         return;
     }
-    tcp_address_clear_unused(address);
     connection->swapped = control->swapped;
     tcp_extension_accept(connection, control);
     refusal = tcp_encryption_find_refusal(connection, control);
     if (refusal != TCP_NOT_REFUSED) {
-        uint8_t reason = (uint8_t)refusal;
-
-        tcp_encryption_warn(connection, refusal);
-        tcp_request_reject(connection, &reason, sizeof(reason));
+        tcp_request_reject_unencrypted(connection, refusal);
         return;
     }
     if (!connection->proven && (tcp_domain_has_key(host->domain) || tcp_control_can_prove(control))) {
         request_proof(connection, control);
         return;
     }
-    ofp_list_remove(&connection->unproven);
-    host->unproven_count--;
+    tcp_connection_mark_known(connection);
     tcp_core->timer_stop(host->domain->base, &connection->meeting->timer);
     tcp_connection_set_state(connection, TCP_REQUESTED);
     if (tcp_core->connection_requested(host->passive, (uint64_t)(uintptr_t)connection, address,

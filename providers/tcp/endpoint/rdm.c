@@ -17,8 +17,6 @@
 #include "connection/key.h"
 #include "endpoint/common.h"
 #include "connection/listen.h"
-#include "connection/peer.h"
-#include "connection/probe.h"
 #include "connection/race.h"
 #include "connection/secure.h"
 
@@ -120,44 +118,13 @@ static void handle_rdm_loss(struct tcp_connection *connection, int error)
                               &(struct ofpi_meeting_end){.error = error ? error : ECONNRESET, .unsure = true});
 }
 
-static void handle_rdm_end(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
-{
-    ofpi_meeting_ended(tcp_endpoint_of(peer->endpoint)->ops->meeting, peer, false, end);
-}
-
-/* ---------------------------------------------------------------------------------------------------------- meeting */
-
-static struct ofpi_meeting *find_meeting(const struct ofp_peer *peer) { return &tcp_peer_of(peer)->met; }
-
-/* Nobody can be asked at a peer that only connects. The own endpoint is known. */
-static bool probe_peer(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
-{
-    struct tcp_peer *self = tcp_peer_of(peer);
-
-    return !self->inbound && !peer->connects_only && !self->connection->endpoint->closing &&
-           tcp_probe_start(self->connection, end->error);
-}
-
-/* Without `drain`: reading ends where the connection does, so no fact UNREAD is ever reported. */
-static const struct ofpi_meeting_ops meeting_ops = {
-    .find = find_meeting,
-    .dial = tcp_peer_start_connect,
-    .accept = tcp_request_accept,
-    .refuse = tcp_request_refuse,
-    .close = tcp_peer_close,
-    .lose = tcp_peer_report_loss,
-    .probe = probe_peer,
-    .use = tcp_peer_report_up,
-};
-
 static const struct tcp_connection_ops connection_ops = {
-    .meeting = &meeting_ops,
+    .meeting = &tcp_meeting_ops,
     .request = send_rdm_request,
     .answered = handle_rdm_answer,
     .requested = tcp_request_arrived,
     .proven = handle_rdm_proof,
     .lost = handle_rdm_loss,
-    .ended = handle_rdm_end,
 };
 
 int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)

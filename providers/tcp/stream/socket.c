@@ -35,6 +35,31 @@ static bool is_within_host(const union tcp_address *own, const union tcp_address
            (length == peer_length && memcmp(ip, peer_ip, length) == 0);
 }
 
+static bool read_address(int fd, int (*end)(int, struct sockaddr *, socklen_t *), union tcp_address *address)
+{
+    socklen_t length = sizeof(*address);
+
+    memset(address, 0, sizeof(*address));
+    if (fd < 0 || end(fd, &address->any, &length) != 0)
+        return false;
+    tcp_address_clear_unused(address);
+    return true;
+}
+
+bool tcp_socket_get_address(int fd, union tcp_address *address) { return read_address(fd, getsockname, address); }
+
+bool tcp_socket_get_peer_address(int fd, union tcp_address *address) { return read_address(fd, getpeername, address); }
+
+int tcp_socket_check_connect(int fd)
+{
+    union tcp_address ignored;
+    socklen_t length = sizeof(int);
+    int error = 0;
+
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    return error || tcp_socket_get_peer_address(fd, &ignored) ? error : EAGAIN;
+}
+
 /* Pacing, as BBR does it, only delays data between processes of one host. There the path is not shared. */
 void tcp_socket_set_congestion_control(const struct tcp_endpoint *endpoint, int fd, const void *address,
                                        socklen_t length)

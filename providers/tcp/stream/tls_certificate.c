@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "stream/socket.h"
 #include "stream/tls_state.h"
 
 /* OpenSSL must not ask the terminal for the password of a private key. */
@@ -74,8 +74,7 @@ int tcp_tls_certificate_request(struct tcp_tls *tls, bool connector)
     const struct tcp_library *library = &tcp_library;
     const char *name = tls->context->files.name;
     struct X509_VERIFY_PARAM_st *demands = library->SSL_get0_param(tls->ssl);
-    union tcp_address peer = {0};
-    socklen_t size = sizeof(peer);
+    union tcp_address peer;
     const uint8_t *ip;
     size_t length;
 
@@ -84,9 +83,8 @@ int tcp_tls_certificate_request(struct tcp_tls *tls, bool connector)
     library->X509_VERIFY_PARAM_set_hostflags(demands, TLS_CHECK_NEVER_SUBJECT);
     if (name)
         return library->X509_VERIFY_PARAM_set1_host(demands, name, 0) == 1 ? 0 : -ENOMEM;
-    if (getpeername(tls->stream->fd, &peer.any, &size) != 0)
+    if (!tcp_socket_get_peer_address(tls->stream->fd, &peer))
         return -errno;
-    tcp_address_clear_unused(&peer);
     ip = tcp_address_get_ip(&peer, &length);
     return library->X509_VERIFY_PARAM_set1_ip(demands, ip, length) == 1 ? 0 : -ENOMEM;
 }
