@@ -13,13 +13,19 @@ struct meeting_event {
     struct ofpi_meeting_end end; /* the reason, if the event ends a connection or an attempt */
 };
 
-static void handle_event(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, const struct meeting_event *what);
+static void handle_event_in_state(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, enum ofpi_meet_state state,
+                                  const struct meeting_event *what);
 
 static enum ofpi_meet_state find_state(const struct ofpi_meeting_ops *ops, const struct ofp_peer *peer)
 {
     const struct ofpi_meeting *meeting = ops->find(peer);
 
     return meeting ? (enum ofpi_meet_state)meeting->state : OFPI_MEET_IDLE;
+}
+
+static void handle_event(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, const struct meeting_event *what)
+{
+    handle_event_in_state(ops, peer, find_state(ops, peer), what);
 }
 
 /* Without an object there is nothing to store: the state is IDLE. */
@@ -31,20 +37,22 @@ static void store_state(const struct ofpi_meeting_ops *ops, const struct ofp_pee
         meeting->state = state;
 }
 
+static bool can_try_again(int error) { return error == EAGAIN || ofpi_meet_is_shortage(error); }
+
 struct ofpi_meeting_end ofpi_meeting_end_build(int error, const char *text)
 {
-    return (struct ofpi_meeting_end){.error = error,
+    return (struct ofpi_meeting_end){.error = error == EAGAIN ? ETIMEDOUT : error,
                                      .absent = error == ECONNREFUSED,
-                                     .deferred = ofpi_meet_is_shortage(error),
+                                     .deferred = can_try_again(error),
                                      .text = text[0] ? text : NULL};
 }
 
 /* Our request was not sent: `error` is a negative errno. */
 static void fail_request(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, int error, const char *text)
 {
-    struct ofpi_meeting_end end = ofpi_meeting_end_build(-error, text);
-
-    ofpi_meeting_answered(ops, peer, &end);
+    handle_event_in_state(
+        ops, peer, OFPI_MEET_CONNECTING,
+        &(struct meeting_event){.event = OFPI_MEET_FAIL, .end = ofpi_meeting_end_build(-error, text)});
 }
 
 /* Open a connection. 0, or a negative errno. After a shortage the core is told already, and the result is 0. */
@@ -53,9 +61,15 @@ static int request_connection(const struct ofpi_meeting_ops *ops, struct ofp_pee
     /* A peer that called over one of several lanes may be known by others alone. */
     int result = peer->address ? ops->dial(peer, text, text_size) : -EHOSTUNREACH;
 
-    if (!ofpi_meet_is_shortage(-result))
+    /* The transport may have no object before it dials. */
+    if (result >= 0)
+        store_state(ops, peer, OFPI_MEET_CONNECTING);
+    if (result < 0 && !can_try_again(-result))
         return result;
-    fail_request(ops, peer, result, text);
+    if (result < 0)
+        fail_request(ops, peer, result, text);
+    else if (result == OFPI_MEETING_CONFIRMED)
+        ofpi_meeting_answered(ops, peer, NULL);
     return 0;
 }
 
@@ -74,16 +88,12 @@ static void execute_accept(const struct ofpi_meeting_ops *ops, struct ofp_peer *
 {
     int result = ops->accept(peer, request);
 
-    /*
-     * Operations may wait for our own request, which the peer's request replaced. If the connection before was lost, the
-     * peer is IDLE, and none wait.
-     */
+    /* Operations may wait for our own request, which the peer's request replaced. After a loss the core waits for none. */
     if (result < 0) {
-        if (find_state(ops, peer) == OFPI_MEET_ACCEPTED)
-            handle_event(ops, peer,
-                         &(struct meeting_event){.event = OFPI_MEET_SHORTAGE,
-                                                 .facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0,
-                                                 .end = {.error = -result}});
+        handle_event_in_state(
+            ops, peer, OFPI_MEET_ACCEPTED,
+            &(struct meeting_event){.event = OFPI_MEET_SHORTAGE,
+                                    .facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0});
         return;
     }
     /* The core drops a peer that it loses, and clears its private part when it connects again. */
@@ -102,9 +112,10 @@ static void execute_probe(const struct ofpi_meeting_ops *ops, struct ofp_peer *p
  * Decide on an event, then execute the acts in the order of enum ofpi_meet_act. An act may cause a further event, so
  * the state is set before the acts.
  */
-static void handle_event(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, const struct meeting_event *what)
+static void handle_event_in_state(const struct ofpi_meeting_ops *ops, struct ofp_peer *peer, enum ofpi_meet_state state,
+                                  const struct meeting_event *what)
 {
-    struct ofpi_meet_decision decision = ofpi_meet_decision_find(find_state(ops, peer), what->event, what->facts);
+    struct ofpi_meet_decision decision = ofpi_meet_decision_find(state, what->event, what->facts);
 
     store_state(ops, peer, decision.next);
     if (decision.acts & OFPI_MEET_DO_LOSE)

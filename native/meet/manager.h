@@ -33,17 +33,20 @@ struct ofpi_meeting_end {
     const char *text;  /* description with a remedy; or NULL. Valid during the call */
 };
 
-/* Why our request could not be sent: `error` is positive. `text`: "" for none. */
+/* Why our request could not be sent: `error` is positive. EAGAIN: the peer took none now. `text`: "" for none. */
 struct ofpi_meeting_end ofpi_meeting_end_build(int error, const char *text);
 
-/* The result of `accept` if the acceptance needs no confirmation by the peer. */
+/* The result of `dial` if no answer, and of `accept` if no confirmation by the peer is awaited. */
 #define OFPI_MEETING_CONFIRMED 1
 
 /* The acts. Errors are negative errnos; after one, nothing of the attempt is left. */
 struct ofpi_meeting_ops {
     /* The state of a peer's connection. NULL: the transport has no object for it, which is IDLE. */
     struct ofpi_meeting *(*find)(const struct ofp_peer *peer);
-    /* Open a connection and request. -ECONNREFUSED: nothing listens there. It reports nothing. */
+    /*
+     * Open a connection and request. 0, or OFPI_MEETING_CONFIRMED. -ECONNREFUSED: nothing listens there. It reports
+     * nothing.
+     */
     int (*dial)(struct ofp_peer *peer, char *text, size_t text_size);
     /*
      * Accept a request, and report the peer as connecting to the core if it is not. 0, or OFPI_MEETING_CONFIRMED. It

@@ -74,15 +74,6 @@ struct ofpi_meet_decision {
 struct ofpi_meet_decision ofpi_meet_decision_find(enum ofpi_meet_state state, enum ofpi_meet_event event,
                                                   unsigned facts);
 
-/* Decide on an event and enter the next state. Returns the acts. */
-static inline unsigned ofpi_meet_state_advance(uint8_t *state, enum ofpi_meet_event event, unsigned facts)
-{
-    struct ofpi_meet_decision decision = ofpi_meet_decision_find((enum ofpi_meet_state) * state, event, facts);
-
-    *state = decision.next;
-    return decision.acts;
-}
-
 /* ------------------------------------------------------------------------------------------------- crossing requests */
 
 /* Which request wins when two cross: part of the protocol of a transport. */

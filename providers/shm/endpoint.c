@@ -16,6 +16,7 @@
 #include "connection/repair.h"
 #include "link/bounce.h"
 #include "link/control.h"
+#include "link/link.h"
 #include "link/publish.h"
 #include "link/table.h"
 #include "memory/segment.h"
@@ -47,7 +48,31 @@ static void free_link_transfers(struct shm_link *link)
     shm_pushes_free(link);
 }
 
+static struct ofpi_meeting *find_meeting(const struct ofp_peer *peer)
+{
+    return shm_link_of(peer) ? &shm_link_of(peer)->met : NULL;
+}
+
+static void drain_link(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
+{
+    (void)end;
+    shm_link_start_drain(shm_link_of(peer));
+}
+
+/* Without `probe`: a pidfd tells whether the process lives. */
+static const struct ofpi_meeting_ops meeting_ops = {
+    .find = find_meeting,
+    .dial = shm_peer_call,
+    .accept = shm_call_accept,
+    .refuse = shm_call_put_off,
+    .close = shm_peer_close,
+    .lose = ofpi_meeting_report_loss,
+    .drain = drain_link,
+    .use = shm_peer_report_up,
+};
+
 static const struct shm_upper upper = {
+    .meeting = &meeting_ops,
     .meeting_connected = shm_meeting_connected,
     .meeting_received = shm_meeting_received,
     .meeting_disconnected = shm_meeting_disconnected,
@@ -177,7 +202,7 @@ static bool flush_controls(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->process && link->state != OFPI_MEET_DRAINING && !shm_controls_flush(link))
+        if (link && link->process && !link->draining && !shm_controls_flush(link))
             flushed = false;
     }
     return flushed;
@@ -191,8 +216,7 @@ static void send_goodbyes(struct shm_endpoint *endpoint, uint64_t deadline)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->process && link->state != OFPI_MEET_IDLE && link->state != OFPI_MEET_DRAINING &&
-            link->process != &endpoint->domain->self)
+        if (link && link->peer && link->process && !link->draining && link->process != &endpoint->domain->self)
             shm_control_send(link, SHM_GOODBYE, SHM_ENDED, &(struct shm_control_fields){0});
     }
     if (patience > deadline)
@@ -202,7 +226,7 @@ static void send_goodbyes(struct shm_endpoint *endpoint, uint64_t deadline)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state != OFPI_MEET_DRAINING && !ofp_list_empty(&link->controls))
+        if (link && !link->draining && !ofp_list_empty(&link->controls))
             shm_close_notice_send(link);
     }
 }

@@ -18,7 +18,7 @@
 
 #include "base/address.h"
 #include "base/core.h"
-#include "meet/meet.h"
+#include "meet/manager.h"
 #include "memory/ring.h"
 #include "memory/segment.h"
 #include "ofipy/check.h"
@@ -93,8 +93,8 @@ struct shm_domain {
 
 /* Why a link ends. */
 enum shm_end {
-    SHM_END_DEAD,   /* the peer's process is dead */
     SHM_END_CLOSED, /* the peer's endpoint is closed */
+    SHM_END_DEAD,   /* the peer's process is dead */
     SHM_END_RENEWED /* the peer has replaced its segment; a new meeting follows */
 };
 
@@ -125,17 +125,17 @@ struct shm_presence {
  * `process` and state UP or DOUBTED; `remote_operation` is set exactly while `remotes` is in endpoint->remotes.
  */
 struct shm_link {
-    struct shm_ring ring;  /* the peer's ring */
-    uint32_t number_there; /* the owner number of our slots in it */
-    bool ready;            /* up, and all operations posted before have left */
-    bool up;               /* state is UP or DOUBTED, and the peer does not close */
-    uint8_t state; /* enum ofpi_meet_state; IDLE: dropped here, but the peer may write until its GOODBYE or its death */
-    bool attach;   /* process_vm_readv from the peer works */
+    struct shm_ring ring;    /* the peer's ring */
+    uint32_t number_there;   /* the owner number of our slots in it */
+    bool ready;              /* up, and all operations posted before have left */
+    bool up;                 /* state is UP or DOUBTED, and the peer does not close */
+    struct ofpi_meeting met; /* for the manager of native/meet, while there is a peer */
+    bool attach;             /* process_vm_readv from the peer works */
     bool overtaken; /* payload that was requested as fragments was fetched by attach: some fragments may still arrive */
     bool goodbye_sent, goodbye_received;
     uint32_t stamp_out; /* stamp series of our slots in the peer's ring */
     struct shm_endpoint *endpoint;
-    struct ofp_peer *peer; /* NULL once the core has released it */
+    struct ofp_peer *peer; /* NULL once the core has released it; the other side may write until its GOODBYE or death */
     uint32_t stamp_in;     /* stamp series of the peer's slots in our ring */
 
     uint32_t number;             /* our number for the peer: index in endpoint->links */
@@ -144,9 +144,10 @@ struct shm_link {
     struct shm_segment segment;  /* the peer's segment */
     struct shm_process *process; /* NULL: state CONNECTING, nothing of the peer is mapped */
     uint64_t probe_address;      /* address of the incarnation in the peer's process; proves its identity */
-    uint64_t drain_until;     /* DRAINING, or DOUBTED after another call: the ring position behind all earlier slots */
+    uint64_t drain_until;     /* draining, or DOUBTED after another call: the ring position behind all earlier slots */
     uint64_t probe;           /* id of the PROBE that the peer has not answered; 0: none */
-    uint8_t end;              /* DRAINING: enum shm_end */
+    bool draining;            /* over: the slots up to drain_until are read */
+    uint8_t end;              /* enum shm_end */
     bool closing;             /* the peer has set SHM_CLOSING */
     struct ofp_list busy;     /* in endpoint->busy while draining or with queued controls */
     struct ofp_list wake;     /* in endpoint->to_wake until the peer is woken */
@@ -185,6 +186,8 @@ struct shm_bounce_pool {
  * is called once per message.
  */
 struct shm_upper {
+    /* hello.c, lifecycle.c: what the manager of native/meet needs. */
+    const struct ofpi_meeting_ops *meeting;
     /*
      * meet.c: the connection of a caller or requester is established; a packet arrived; the peer disconnected; the
      * deadline passed.

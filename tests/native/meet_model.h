@@ -30,6 +30,7 @@ struct transport {
     bool withdraws;                  /* a request whose sender has hung up is seen to be void */
     bool persists;                   /* a request that ends without an answer may be made again */
     bool probes;                     /* an end is looked into before it is believed */
+    bool transient;                  /* it has an object for the peer only with a connection */
 };
 
 /* How often each may happen. */

@@ -86,7 +86,12 @@ struct ofpi_meet_decision __wrap_ofpi_meet_decision_find(enum ofpi_meet_state st
 
 static int who_of(const struct ofp_peer *peer) { return (int)(peer - peers); }
 
-static struct ofpi_meeting *find(const struct ofp_peer *peer) { return &now.side[who_of(peer)].meeting; }
+static struct ofpi_meeting *find(const struct ofp_peer *peer)
+{
+    struct side *side = &now.side[who_of(peer)];
+
+    return transport->transient && side->request == NONE && side->used == NONE ? NULL : &side->meeting;
+}
 
 static int dial(struct ofp_peer *peer, char *text, size_t text_size)
 {
@@ -128,7 +133,12 @@ static void put_off(struct ofp_peer *peer, void *request)
     close_end(who_of(peer), *(const uint8_t *)request);
 }
 
-static void close_unused(struct ofp_peer *peer) { drop_both(who_of(peer)); }
+static void close_unused(struct ofp_peer *peer)
+{
+    drop_both(who_of(peer));
+    if (transport->transient)
+        now.side[who_of(peer)].meeting.state = OFPI_MEET_IDLE;
+}
 
 /* The core drops a peer that it loses, or that it tries again later. */
 static void lose(struct ofp_peer *peer, const struct ofpi_meeting_end *end)
@@ -397,7 +407,8 @@ static const struct transport shm = {.winner = {OFPI_MEET_SMALLER_WINS, OFPI_MEE
                                      .confirms = true,
                                      .drains = true,
                                      .withdraws = true,
-                                     .persists = true};
+                                     .persists = true,
+                                     .transient = true};
 
 /* native/rdm: what came by a connection that broke without a word is read as well, and one may break while it is read. */
 static const struct transport rdm = {

@@ -111,7 +111,7 @@ static struct shm_link *accepted_link(struct side *side)
     struct shm_endpoint *endpoint = shm_endpoint_of(side->endpoint);
 
     for (uint32_t i = 1; i < endpoint->link_capacity; i++)
-        if (endpoint->links[i] && endpoint->links[i]->state == OFPI_MEET_ACCEPTED)
+        if (endpoint->links[i] && endpoint->links[i]->met.state == OFPI_MEET_ACCEPTED)
             return endpoint->links[i];
     return NULL;
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +19,22 @@ AIM = 7500
 """Lines that should suffice."""
 LINES = 12_800
 """More than these are a finding. Lower the number with the lines."""
+LATER = (
+    "native/proof/key",
+    "native/proof/keyring",
+    "native/proof/proof",
+    "providers/tcp/connection/key",
+    "providers/tcp/connection/refusal",
+    "providers/tcp/connection/secure",
+    "providers/tcp/connection/source",
+    "providers/tcp/connection/version",
+    "providers/verbs/packet/challenge",
+    "providers/verbs/packet/key",
+    "providers/verbs/packet/prove",
+)
+"""Sources and headers that are later than the aim: several keys, encryption, versions, proofs over verbs."""
 REPEATED = {"ACCEPTED", "CONNECTING", "OVER", "REQUESTED", "UP"}
-"""States that more than one enumeration has today; the aim is none."""
+"""Names of states that more than one enumeration has; the page says what each means."""
 
 _ROW = re.compile(r"^\| (\w+) \| (`[^|]*) \| (?:`enum (\w+)` in `([^`]+)` )?\|$", re.MULTILINE)
 _STATES = re.compile(r"\benum (\w+_state)\s*\{(.*?)\}", re.DOTALL)
@@ -50,7 +65,7 @@ class Owner:
     @property
     def lines(self) -> int:
         """Lines of all files."""
-        return sum(len(path.read_text().splitlines()) for path in self.files)
+        return count_lines(self.files)
 
 
 def owners(page: str, tree: Path = TREE) -> list[Owner]:
@@ -69,6 +84,17 @@ def owners(page: str, tree: Path = TREE) -> list[Owner]:
             Owner(name, tuple(sorted(files)), enumeration or None, tree / header if header else None)
         )
     return found
+
+
+def count_lines(files: Iterable[Path]) -> int:
+    """Lines of all files."""
+    return sum(len(path.read_text().splitlines()) for path in files)
+
+
+def later(rows: list[Owner]) -> list[Path]:
+    """The files that are later than the aim."""
+    wanted = {TREE / name for name in LATER}
+    return [path for row in rows for path in row.files if path.with_suffix("") in wanted]
 
 
 def enumerations(path: Path) -> dict[str, list[str]]:
@@ -126,6 +152,7 @@ def main() -> None:
     for row in rows:
         print(f"  {row.name:<8}{row.lines:>8,}  in {len(row.files)} files")
     print(f"  {'all':<8}{total:>8,}  at most {LINES:,}; the aim is {AIM:,}")
+    print(f"  of these {count_lines(later(rows)):,} in {len(LATER)} sources are later than the aim")
     print("\nenumerations of states:")
     for name, (owner, members) in states(rows).items():
         print(f"  {owner:<8}{name}: {', '.join(members)}")

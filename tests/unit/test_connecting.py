@@ -34,6 +34,10 @@ def test_the_lines_are_bounded(rows: list[connecting.Owner]) -> None:
     )
 
 
+def test_the_later_files_are_among_them(rows: list[connecting.Owner]) -> None:
+    assert len(connecting.later(rows)) == 2 * len(connecting.LATER)
+
+
 def test_one_enumeration_for_the_peer_one_for_meeting_and_one_for_a_wire(
     rows: list[connecting.Owner],
 ) -> None:

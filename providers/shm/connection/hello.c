@@ -79,9 +79,9 @@ static bool collect_call_facts(const struct shm_meeting *meeting, struct shm_lin
      * The peer has dropped the link, or has started again. Its earlier slots are read first; usually its GOODBYE is
      * among them.
      */
-    if (link->state == OFPI_MEET_UP)
+    if (link->met.state == OFPI_MEET_UP)
         link->drain_until = shm_ring_find_end(&endpoint->ring, endpoint->head);
-    if (link->state == OFPI_MEET_UP || endpoint->head < link->drain_until)
+    if (link->met.state == OFPI_MEET_UP || endpoint->head < link->drain_until)
         *facts |= OFPI_MEET_UNREAD;
     if (link->segment.incarnation == incarnation)
         return is_same;
@@ -93,83 +93,76 @@ static bool collect_call_facts(const struct shm_meeting *meeting, struct shm_lin
     return is_same || shm_process_has_died(link->process) || ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED;
 }
 
-/*
- * Accepting the call failed: resume the own call if it was abandoned for the peer's, or call for the operations that
- * wait.
- */
-static void start_own_call(struct shm_link *link)
+/* A peer's call, as the manager of native/meet passes it on. */
+struct call {
+    struct shm_meeting *meeting;
+    struct shm_received *received;
+};
+
+/* Link the peer to the offered segment, and answer. */
+static int accept_offer(struct ofp_peer *peer, const struct call *call, struct shm_segment_offer *offer, bool keep)
 {
-    ofpi_meet_state_advance(&link->state, OFPI_MEET_SHORTAGE, OFPI_MEET_WANTED);
-    shm_link_start_call(link);
+    struct shm_link *link = shm_link_create(call->meeting->endpoint, peer);
+    int error;
+
+    if (!link) {
+        shm_segment_offer_release(offer);
+        return -ENOMEM;
+    }
+    shm_segment_offer_accept(link, offer, &call->received->packet);
+    OFP_SHM_STEP(before_welcome);
+    error = send_segment_offer(call->meeting, SHM_WELCOME, link, keep);
+    OFP_SHM_STEP(after_welcome);
+    if (error)
+        shm_link_free(link);
+    else
+        call->meeting->link = link;
+    return error;
 }
 
-static void accept_call(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
+int shm_call_accept(struct ofp_peer *peer, void *request)
 {
-    struct shm_link *link = shm_link_of(peer);
+    const struct call *call = request;
+    struct shm_meeting *meeting = call->meeting;
     bool keep =
-        received->packet.flags & SHM_KEEP || !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
+        call->received->packet.flags & SHM_KEEP || !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
     char text[OFP_TEXT_MAX] = "";
     struct shm_segment_offer offer;
-    int error = shm_segment_offer_open(&offer, meeting, received, keep, text, sizeof(text));
+    int error = shm_segment_offer_open(&offer, meeting, call->received, keep, text, sizeof(text));
 
-    /* The peer's call replaces our own. */
-    if (link)
-        shm_meetings_close(meeting->endpoint, link);
-    if (!error && !link) {
-        if (peer->state != OFP_PEER_CONNECTING)
-            ofp_peer_connecting(peer);
-        link = shm_link_create(meeting->endpoint, peer);
-        error = link ? 0 : -ENOMEM;
-        if (error) {
-            shm_segment_unmap(&offer.segment);
-            shm_process_release(offer.process);
-            ofp_peer_lost(peer, ENOMEM, false, NULL);
-        }
-    }
     if (error) {
         shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer that called is refused: %s",
                       text[0] ? text : strerror(-error));
         reject_call(meeting, error == -EMFILE || error == -ENFILE ? SHM_LATER : SHM_REFUSED, -error);
-        if (link)
-            start_own_call(link);
-        return;
+        return error;
     }
-    OFP_CHECK(!link->process && !link->up);
-    link->state = OFPI_MEET_ACCEPTED;
-    shm_segment_offer_accept(link, &offer, &received->packet);
-    OFP_SHM_STEP(before_welcome);
-    error = send_segment_offer(meeting, SHM_WELCOME, link, keep);
-    OFP_SHM_STEP(after_welcome);
-    if (error) {
+    if (peer->state != OFP_PEER_CONNECTING)
+        ofp_peer_connecting(peer);
+    error = accept_offer(peer, call, &offer, keep);
+    if (error)
         shm_meeting_free(meeting);
-        shm_segment_offer_return(link);
-        start_own_call(link);
-        return;
-    }
-    meeting->link = link;
+    return error;
+}
+
+void shm_call_put_off(struct ofp_peer *peer, void *request)
+{
+    (void)peer;
+    reject_call(((const struct call *)request)->meeting, SHM_LATER, EAGAIN);
 }
 
 /* Handle a call of a peer by the rules of native/meet. */
 static void handle_call(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
 {
-    struct shm_endpoint *endpoint = meeting->endpoint;
+    const struct shm_endpoint *endpoint = meeting->endpoint;
     const struct shm_packet *packet = &received->packet;
     struct shm_link *link = shm_link_of(peer);
     int order = memcmp(&packet->address, &endpoint->address, sizeof(packet->address));
-    unsigned facts = ofpi_meet_winner_compute(OFPI_MEET_SMALLER_WINS, order), acts = OFPI_MEET_DO_PUT_OFF;
+    unsigned facts = ofpi_meet_winner_compute(OFPI_MEET_SMALLER_WINS, order);
 
-    if (!link)
-        acts = ofpi_meet_decision_find(OFPI_MEET_IDLE, OFPI_MEET_REQUEST, facts).acts;
-    else if (!link->process || collect_call_facts(meeting, link, packet->incarnation, &facts))
-        acts = ofpi_meet_state_advance(&link->state, OFPI_MEET_REQUEST, facts);
-    if (acts & OFPI_MEET_DO_LOSE)
-        shm_link_mark_lost(link, ECONNRESET, false, "the peer dropped the connection without a word");
-    if (acts & OFPI_MEET_DO_DRAIN)
-        shm_link_start_drain(link, SHM_END_CLOSED);
-    if (acts & OFPI_MEET_DO_PUT_OFF)
+    if (link && link->process && !collect_call_facts(meeting, link, packet->incarnation, &facts))
         reject_call(meeting, SHM_LATER, EAGAIN);
     else
-        accept_call(meeting, received, peer);
+        ofpi_meeting_requested(endpoint->upper->meeting, peer, &(struct call){meeting, received}, facts);
 }
 
 /* Whether an address can be that of a caller: of another endpoint of this user and host. */
@@ -270,8 +263,8 @@ static void handle_packet_as_called(struct shm_meeting *meeting, struct shm_rece
         handle_hello(meeting, received);
         break;
     case SHM_ACK:
-        if (link && link->state == OFPI_MEET_ACCEPTED)
-            shm_link_established(link, OFPI_MEET_CONFIRM);
+        if (link && link->met.state == OFPI_MEET_ACCEPTED)
+            ofpi_meeting_confirmed(link->endpoint->upper->meeting, link->peer);
         shm_meeting_free(meeting);
         break;
     case SHM_ARENA_QUESTION:
@@ -332,17 +325,17 @@ static void handle_welcome(struct shm_meeting *meeting, struct shm_received *rec
         shm_meeting_failed(meeting, -error, text[0] ? text : NULL);
         return;
     }
-    shm_segment_offer_accept(link, &offer, &received->packet);
     OFP_SHM_STEP(before_ack);
     error = shm_packet_send(meeting, &ack, NULL, 0);
     OFP_SHM_STEP(after_ack);
     if (error) {
-        shm_segment_offer_return(link);
+        shm_segment_offer_release(&offer);
         shm_meeting_retry(meeting, EAGAIN);
         return;
     }
+    shm_segment_offer_accept(link, &offer, &received->packet);
     shm_meeting_free(meeting);
-    shm_link_established(link, OFPI_MEET_ACCEPT);
+    ofpi_meeting_answered(link->endpoint->upper->meeting, link->peer, NULL);
 }
 
 static void handle_packet_as_caller(struct shm_meeting *meeting, struct shm_received *received)
@@ -417,56 +410,34 @@ void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *rece
     }
 }
 
+/* End a meeting that is no call of ours. A caller that was accepted and sent no ACK is called: operations may wait. */
+static void end_called_meeting(struct shm_meeting *meeting)
+{
+    if (meeting->role == SHM_CALLED && meeting->link && meeting->link->met.state == OFPI_MEET_ACCEPTED)
+        shm_link_report_end(meeting->link, false, &(struct ofpi_meeting_end){.unsure = true});
+    else
+        shm_meeting_free(meeting);
+}
+
 void shm_meeting_disconnected(struct shm_meeting *meeting)
 {
     if (meeting->role != SHM_CALLED)
         shm_meeting_retry(meeting, EAGAIN);
-    else if (meeting->link && meeting->link->state == OFPI_MEET_ACCEPTED)
-        shm_link_replace(meeting->link);
     else
-        shm_meeting_free(meeting);
-}
-
-static const char *describe_error(int error)
-{
-    switch (error) {
-    case EACCES:
-        return "another user has the name";
-    case ETIMEDOUT:
-        return "it did not answer in time; does its program make progress?";
-    case EMFILE:
-    case ENFILE:
-    case ETOOMANYREFS:
-        return "out of descriptors; raise the limit of open files (ulimit -n)";
-    default:
-        return strerror(error);
-    }
+        end_called_meeting(meeting);
 }
 
 void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text)
 {
-    char address[OFP_TEXT_MAX / 2] = "", whole[OFP_TEXT_MAX], absence[OFP_TEXT_MAX / 2];
     struct shm_link *link = meeting->link;
+    char whole[OFP_TEXT_MAX];
 
-    if (meeting->role == SHM_CALLED && link && link->state == OFPI_MEET_ACCEPTED) {
-        shm_link_replace(link);
-        return;
-    }
     if (meeting->role != SHM_CALLER) {
-        shm_meeting_free(meeting);
+        end_called_meeting(meeting);
         return;
     }
-    shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
-    if (!text && error == ECONNREFUSED) {
-        shm_address_describe_absence(link->peer->address, absence, sizeof(absence));
-        text = absence;
-    }
-    snprintf(whole, sizeof(whole), "%s: %.240s", address, text ? text : describe_error(error));
+    shm_failure_describe(link->peer, error, text, whole, sizeof(whole));
     /* The link is freed, and the meeting with it. */
-    if (meeting->deferred)
-        ofp_peer_deferred(link->peer, error, whole);
-    else if (meeting->unheard)
-        ofp_peer_absent(link->peer, whole);
-    else
-        shm_link_mark_lost(link, error, false, whole);
+    ofpi_meeting_answered(link->endpoint->upper->meeting, link->peer,
+                          &(struct ofpi_meeting_end){.error = error, .deferred = meeting->deferred, .text = whole});
 }

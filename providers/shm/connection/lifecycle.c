@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of links: they are established, lost, and read to their end. States are those of native/meet (enum
- * ofpi_meet_state): CONNECTING has no segment yet; ACCEPTED waits for an ACK; UP; DRAINING has ended, and
- * its last slots are read; IDLE was dropped here. A link outlives the core's peer while the peer may still write: its
- * number is not reused until the process is dead, or said GOODBYE, and the ring has been read past everything that the
- * peer may have claimed. Called under the domain's lock.
+ * The life of links: they are established, lost, and read to their end. While the core has the peer, the manager of
+ * native/meet has the state: CONNECTING has no segment yet, ACCEPTED waits for an ACK. A link outlives the core's peer
+ * while the other side may still write: its number is not reused until the process is dead, or said GOODBYE, and the
+ * ring has been read past everything that the peer may have claimed. Called under the domain's lock.
  */
 #include "connection/lifecycle.h"
 
@@ -30,6 +29,7 @@ static void detach_link(struct shm_link *link)
     if (link->peer)
         ((struct shm_peer *)link->peer->private)->link = NULL;
     link->peer = NULL;
+    link->met.state = OFPI_MEET_IDLE;
     link->up = link->ready = false;
     link->remote_operation = NULL;
     if (ofp_list_linked(&link->remotes))
@@ -72,15 +72,16 @@ void shm_link_report_up(struct shm_link *link)
     ofp_peer_up(link->peer);
 }
 
-void shm_link_established(struct shm_link *link, enum ofpi_meet_event event)
+void shm_peer_report_up(struct ofp_peer *peer)
 {
-    ofpi_meet_state_advance(&link->state, event, 0);
-    OFP_CHECK(link->number_there && link->peer && (link->state == OFPI_MEET_UP || link->state == OFPI_MEET_DOUBTED));
+    struct shm_link *link = shm_link_of(peer);
+
+    OFP_CHECK(link->number_there && link->met.state == OFPI_MEET_UP);
     link->up = link->ready = true;
     shm_link_report_up(link);
 }
 
-/* End a DRAINING link of which no slot is left in the ring. */
+/* End a draining link of which no slot is left in the ring. */
 static void end_drained_link(struct shm_link *link)
 {
     static const char *const ends[] = {
@@ -91,19 +92,21 @@ static void end_drained_link(struct shm_link *link)
     char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
     bool gone = link->end != SHM_END_RENEWED;
 
-    OFP_CHECK(link->state == OFPI_MEET_DRAINING && !link->up && !link->ready);
+    OFP_CHECK(link->draining && !link->up && !link->ready);
     if (link->peer) {
         shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
         snprintf(text, sizeof(text), "%s %s", address, ends[link->end]);
-        ofp_peer_lost(link->peer, gone ? OFP_EPEERLOST : ECONNRESET, gone, text);
+        ofpi_meeting_drained(
+            link->endpoint->upper->meeting, link->peer,
+            &(struct ofpi_meeting_end){.error = gone ? OFP_EPEERLOST : ECONNRESET, .process_gone = gone, .text = text});
     }
     shm_link_free(link);
 }
 
-/* Free an IDLE link after both GOODBYEs: neither side writes any more. */
+/* Free a link that was dropped here, after both GOODBYEs: neither side writes any more. */
 static bool free_link_after_goodbyes(struct shm_link *link)
 {
-    if (link->state != OFPI_MEET_IDLE || !link->goodbye_sent || !link->goodbye_received)
+    if (link->peer || link->draining || !link->goodbye_sent || !link->goodbye_received)
         return false;
     shm_link_free(link);
     return true;
@@ -111,8 +114,8 @@ static bool free_link_after_goodbyes(struct shm_link *link)
 
 void shm_link_mark_lost(struct shm_link *link, int error, bool process_gone, const char *text)
 {
-    if (link->peer)
-        ofp_peer_lost(link->peer, error, process_gone, text);
+    shm_link_report_end(link, false,
+                        &(struct ofpi_meeting_end){.error = error, .process_gone = process_gone, .text = text});
 }
 
 void shm_link_fail_protocol(struct shm_link *link, const char *what)
@@ -120,7 +123,7 @@ void shm_link_fail_protocol(struct shm_link *link, const char *what)
     char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
 
     link->endpoint->protocol_errors++;
-    if (link->state == OFPI_MEET_DRAINING || !link->peer)
+    if (link->draining || !link->peer)
         return;
     shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
     snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
@@ -132,42 +135,29 @@ void shm_goodbye_arrived(struct shm_link *link, bool ended)
     link->goodbye_received = true;
     if (ended) {
         /* GOODBYE is the last slot, so all earlier ones have been read. */
-        link->state = OFPI_MEET_DRAINING;
-        link->up = link->ready = false;
-        link->end = SHM_END_CLOSED;
+        shm_link_mark_ended(link, SHM_END_CLOSED);
         end_drained_link(link);
         return;
     }
     /* The peer dropped this connection and continues: it waits for our GOODBYE. */
-    if (link->peer && link->state != OFPI_MEET_DRAINING)
+    if (link->peer && !link->draining)
         shm_link_mark_lost(link, ECONNRESET, false, "the peer dropped the connection");
     else
         free_link_after_goodbyes(link);
 }
 
-void shm_link_replace(struct shm_link *link)
+void shm_peer_close(struct ofp_peer *peer)
 {
-    struct ofpi_meet_decision decision =
-        ofpi_meet_decision_find((enum ofpi_meet_state)link->state, OFPI_MEET_BROKEN, 0);
-    struct ofp_peer *peer = link->peer;
-    struct shm_link *calling;
+    struct shm_link *link = shm_link_of(peer);
 
-    /* The next answer of the peer belongs to a new link. */
-    detach_link(link);
-    shm_link_mark_ended(link, SHM_END_CLOSED);
-    calling = shm_link_create(link->endpoint, peer);
-    if (!calling) {
-        ofp_peer_lost(peer, ENOMEM, false, NULL);
+    if (!link)
         return;
-    }
-    calling->state = decision.next;
-    shm_link_start_call(calling);
-}
-
-void shm_link_start_call(struct shm_link *link)
-{
-    if (shm_meeting_start(link) != 0)
-        shm_link_mark_lost(link, ENOMEM, false, NULL);
+    detach_link(link);
+    /* The peer of an accepted call may have mapped the ring: the next answer of the peer belongs to another link. */
+    if (link->process)
+        shm_link_mark_ended(link, SHM_END_CLOSED);
+    else
+        shm_link_free(link);
 }
 
 void shm_link_disconnect(struct ofp_peer *peer)
@@ -177,20 +167,19 @@ void shm_link_disconnect(struct ofp_peer *peer)
     if (!link)
         return;
     detach_link(link);
-    if (link->state == OFPI_MEET_DRAINING)
+    if (link->draining)
         return;
     if (!link->process || link->process == &link->endpoint->domain->self) {
         shm_link_free(link);
         return;
     }
-    link->state = OFPI_MEET_IDLE;
     shm_control_send(link, SHM_GOODBYE, 0, &(struct shm_control_fields){0});
     free_link_after_goodbyes(link);
 }
 
 /* -------------------------------------------------------------------------------------------------------- progress */
 
-/* Free slots at the head that a draining peer claimed and will never publish. */
+/* Free slots at the head that the peer of a draining link claimed and will never publish. */
 static int free_dead_slots(struct shm_endpoint *endpoint)
 {
     int skipped = 0;
@@ -199,8 +188,7 @@ static int free_dead_slots(struct shm_endpoint *endpoint)
         uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
         struct shm_link *owner = shm_link_find(endpoint, shm_slot_owner_of(state));
 
-        if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) || !owner ||
-            owner->state != OFPI_MEET_DRAINING)
+        if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) || !owner || !owner->draining)
             return skipped;
         shm_ring_free(&endpoint->ring, endpoint->head++);
     }
@@ -237,7 +225,7 @@ int shm_links_progress(struct shm_endpoint *endpoint)
     OFP_LIST_EACH(node, following, &endpoint->busy) {
         struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, busy);
 
-        if (link->state == OFPI_MEET_DRAINING) {
+        if (link->draining) {
             if (endpoint->head < link->drain_until)
                 continue;
             end_drained_link(link);
@@ -262,9 +250,9 @@ void shm_links_disconnect(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state == OFPI_MEET_DRAINING) {
+        if (link && link->draining) {
             end_drained_link(link);
-        } else if (link && link->process && link->state != OFPI_MEET_ACCEPTED) {
+        } else if (link && link->process && link->met.state != OFPI_MEET_ACCEPTED) {
             /* The peer writes to a ring that is not read any more: its GOODBYE is not awaited. */
             link->goodbye_received = true;
             if (!free_link_after_goodbyes(link))
@@ -278,18 +266,44 @@ void shm_links_connect_again(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state == OFPI_MEET_ACCEPTED) {
-            shm_link_replace(link);
-        } else if (link && !link->process) {
-            /* The peer got the old segment in its HELLO: start again with the new one. */
-            shm_meetings_close(endpoint, link);
-            link->state = OFPI_MEET_CONNECTING;
-            shm_link_start_call(link);
-        }
+        /* The peer got the old segment in its HELLO or WELCOME: start again with the new one. */
+        if (link && link->met.state == OFPI_MEET_ACCEPTED)
+            shm_link_report_end(link, false, &(struct ofpi_meeting_end){.unsure = true});
+        else if (link && !link->process)
+            shm_link_report_end(link, false, &(struct ofpi_meeting_end){.error = ETIMEDOUT, .deferred = true});
     }
 }
 
 /* --------------------------------------------------------------------------------------------------------- connect */
+
+static const char *describe_error(int error)
+{
+    switch (error) {
+    case EACCES:
+        return "another user has the name";
+    case EAGAIN:
+    case ETIMEDOUT:
+        return "it did not answer in time; does its program make progress?";
+    case EMFILE:
+    case ENFILE:
+    case ETOOMANYREFS:
+        return "out of descriptors; raise the limit of open files (ulimit -n)";
+    default:
+        return strerror(error);
+    }
+}
+
+void shm_failure_describe(const struct ofp_peer *peer, int error, const char *why, char *text, size_t text_size)
+{
+    char address[OFP_TEXT_MAX / 2] = "", absence[OFP_TEXT_MAX / 2];
+
+    shm_address_format(peer->address, peer->address_length, address, sizeof(address));
+    if (!why && error == ECONNREFUSED) {
+        shm_address_describe_absence(peer->address, absence, sizeof(absence));
+        why = absence;
+    }
+    snprintf(text, text_size, "%s: %.240s", address, why ? why : describe_error(error));
+}
 
 /* An endpoint connects to itself without a meeting. */
 static int connect_self(struct shm_link *link)
@@ -304,15 +318,31 @@ static int connect_self(struct shm_link *link)
     link->process->uses++;
     link->probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation;
     link->attach = endpoint->domain->attach;
-    shm_link_established(link, OFPI_MEET_ACCEPT);
-    return 0;
+    return OFPI_MEETING_CONFIRMED;
+}
+
+int shm_peer_call(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct shm_endpoint *endpoint = shm_endpoint_of(peer->endpoint);
+    struct shm_link *link = shm_link_create(endpoint, peer);
+    int result;
+
+    if (!link)
+        return -ENOMEM;
+    if (memcmp(peer->address, &endpoint->address, sizeof(endpoint->address)) == 0)
+        return connect_self(link);
+    result = shm_meeting_start(link);
+    if (!result)
+        return 0;
+    shm_failure_describe(peer, -result, NULL, text, text_size);
+    shm_link_free(link);
+    return result;
 }
 
 int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct shm_endpoint *endpoint = shm_endpoint_of(peer->endpoint);
     struct shm_address address;
-    struct shm_link *link;
     int result;
 
     if (shm_address_check(peer->address, peer->address_length) != 0) {
@@ -328,14 +358,5 @@ int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
                  address.name, address.uid);
         return -EACCES;
     }
-    link = shm_link_create(endpoint, peer);
-    if (!link)
-        return -ENOMEM;
-    ofpi_meet_state_advance(&link->state, OFPI_MEET_CONNECT, 0);
-    if (memcmp(&address, &endpoint->address, sizeof(address)) == 0)
-        return connect_self(link);
-    result = shm_meeting_start(link);
-    if (result)
-        shm_link_free(link);
-    return result;
+    return ofpi_meeting_start(endpoint->upper->meeting, peer, text, text_size);
 }

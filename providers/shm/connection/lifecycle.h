@@ -7,20 +7,20 @@
 
 /* Free a link: its number is retired, our bounce buffers become free. The core has released the link before. */
 void shm_link_free(struct shm_link *link);
-/* Both sides have mapped each other's segment: report the peer up. */
-void shm_link_established(struct shm_link *link, enum ofpi_meet_event event);
+/* As ofpi_meeting_ops.dial, .close and .use. */
+int shm_peer_call(struct ofp_peer *peer, char *text, size_t text_size);
+void shm_peer_close(struct ofp_peer *peer);
+void shm_peer_report_up(struct ofp_peer *peer);
 /* Report to the core that the peer is up. */
 void shm_link_report_up(struct shm_link *link);
-/* Start a meeting with the peer; if that fails, the peer is marked lost. */
-void shm_link_start_call(struct shm_link *link);
+/* Compose the user's error text for a failed call. `why`: NULL: what the positive errno says. */
+void shm_failure_describe(const struct ofp_peer *peer, int error, const char *why, char *text, size_t text_size);
 /* Mark the peer lost for this reason; the link is freed, or drains, afterwards. */
 void shm_link_mark_lost(struct shm_link *link, int error, bool process_gone, const char *text);
 /* Mark the peer lost since it broke the protocol. */
 void shm_link_fail_protocol(struct shm_link *link, const char *what);
 /* Progress of links: end drained links, send queued controls. Returns events handled. */
 int shm_links_progress(struct shm_endpoint *endpoint);
-/* The initiator closed without an ACK: call it on a new link, since operations may wait. */
-void shm_link_replace(struct shm_link *link);
 /* The peer's GOODBYE arrived; the link may be freed afterwards. */
 void shm_goodbye_arrived(struct shm_link *link, bool ended);
 /*

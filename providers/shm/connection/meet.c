@@ -187,28 +187,30 @@ static int watch_connection(struct shm_meeting *meeting, int fd)
     return error;
 }
 
-/* Connect to the peer's listener and send the first packet. */
-static int connect_to_listener(struct shm_meeting *meeting)
+/* A connection to the peer's listener, or a negative errno. */
+static int open_connection(const struct ofp_peer *peer)
 {
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
     struct sockaddr_un address;
-    struct shm_address peer;
+    struct shm_address there;
     socklen_t length;
-    int error, fd;
 
-    /* A peer that called over one of several lanes may be known by others alone. */
-    if (!meeting->link->peer->address)
-        return -EHOSTUNREACH;
-    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    memcpy(&peer, meeting->link->peer->address, sizeof(peer));
-    length = shm_address_convert(&peer, &address);
-    if (connect(fd, (struct sockaddr *)&address, length) != 0) {
-        error = -errno;
-        close(fd);
-        return error;
-    }
-    error = watch_connection(meeting, fd);
+    memcpy(&there, peer->address, sizeof(there));
+    length = shm_address_convert(&there, &address);
+    if (connect(fd, (struct sockaddr *)&address, length) == 0)
+        return fd;
+    error = -errno;
+    close(fd);
+    return error;
+}
+
+/* Connect, and send the first packet. */
+static int connect_to_listener(struct shm_meeting *meeting)
+{
+    int fd = open_connection(meeting->link->peer), error = fd < 0 ? fd : watch_connection(meeting, fd);
+
     return error ? error : meeting->endpoint->upper->meeting_connected(meeting);
 }
 
@@ -233,20 +235,25 @@ void shm_meeting_retry(struct shm_meeting *meeting, int reason)
     start_meeting_timer(meeting, now + meeting->pause < meeting->deadline ? now + meeting->pause : meeting->deadline);
 }
 
-/* Start an attempt, and handle its result. The meeting may be freed. */
-static void start_attempt(struct shm_meeting *meeting)
+/* 0, or a negative errno; -EAGAIN: another attempt may succeed. */
+static int start_attempt(struct shm_meeting *meeting)
 {
-    int error = -connect_to_listener(meeting);
+    int error = connect_to_listener(meeting);
 
-    if (!error) {
+    if (!error)
         start_meeting_timer(meeting, meeting->deadline);
-    } else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE ||
-               error == ECONNRESET) {
+    return error == -EINTR || error == -EPIPE || error == -ECONNRESET ? -EAGAIN : error;
+}
+
+/* Ask for an arena. The meeting may be freed. */
+static void start_request(struct shm_meeting *meeting)
+{
+    int error = -start_attempt(meeting);
+
+    if (error == EAGAIN || ofpi_meet_is_shortage(error))
         shm_meeting_retry(meeting, error);
-    } else {
-        meeting->unheard = error == ECONNREFUSED;
+    else if (error)
         meeting->endpoint->upper->meeting_failed(meeting, error, NULL);
-    }
 }
 
 static void meeting_expired(struct ofp_timer *timer, uint64_t now)
@@ -254,7 +261,7 @@ static void meeting_expired(struct ofp_timer *timer, uint64_t now)
     struct shm_meeting *meeting = OFP_CONTAINER_OF(timer, struct shm_meeting, timer);
 
     if (meeting->role == SHM_REQUESTER && meeting->watch.fd < 0 && now < meeting->deadline)
-        start_attempt(meeting);
+        start_request(meeting);
     else
         meeting->endpoint->upper->meeting_failed(meeting, ETIMEDOUT, NULL);
 }
@@ -306,10 +313,7 @@ int shm_meeting_start(struct shm_link *link)
 {
     struct shm_meeting *meeting = shm_meeting_create(link->endpoint, SHM_CALLER, link);
 
-    if (!meeting)
-        return -ENOMEM;
-    start_attempt(meeting);
-    return 0;
+    return meeting ? start_attempt(meeting) : -ENOMEM;
 }
 
 int shm_arena_request(struct shm_link *link, uint32_t number)
@@ -319,7 +323,7 @@ int shm_arena_request(struct shm_link *link, uint32_t number)
     if (!meeting)
         return -ENOMEM;
     meeting->arena = number;
-    start_attempt(meeting);
+    start_request(meeting);
     OFP_SHM_STEP(arena_asked);
     return 0;
 }
@@ -351,17 +355,11 @@ void shm_caller_accept(struct shm_endpoint *endpoint, int fd)
 void shm_close_notice_send(struct shm_link *link)
 {
     struct shm_packet packet = shm_packet_of(link->endpoint, SHM_FAREWELL);
-    struct sockaddr_un address;
-    struct shm_address peer;
-    socklen_t length;
-    int fd = link->peer && link->peer->address ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    int fd = link->peer && link->peer->address ? open_connection(link->peer) : -1;
 
     if (fd < 0)
         return;
-    memcpy(&peer, link->peer->address, sizeof(peer));
-    length = shm_address_convert(&peer, &address);
     /* Connection and packet stay in the peer's backlog until it accepts. */
-    if (connect(fd, (struct sockaddr *)&address, length) == 0)
-        send_packet(fd, &packet, NULL, 0);
+    send_packet(fd, &packet, NULL, 0);
     close(fd);
 }

@@ -77,7 +77,6 @@ struct shm_meeting {
     uint64_t deadline;
     uint64_t pause; /* REQUESTER: before the next attempt, ns */
     enum shm_meeting_role role;
-    bool unheard;  /* no endpoint listened at the attempt */
     bool deferred; /* CALLER: another attempt may succeed */
     uint32_t arena;
     bool keep; /* CALLER: the peer can only be watched by the connection */
@@ -107,7 +106,7 @@ void shm_meeting_retry(struct shm_meeting *meeting, int reason);
 int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count);
 struct shm_packet shm_packet_of(const struct shm_endpoint *endpoint, enum shm_packet_type type);
 
-/* Start a meeting with the peer of a link in state CONNECTING. */
+/* Call the peer of a new link. 0, or a negative errno; -EAGAIN: another attempt may succeed. */
 int shm_meeting_start(struct shm_link *link);
 /* Request an arena of a link's peer. */
 int shm_arena_request(struct shm_link *link, uint32_t number);

@@ -49,13 +49,10 @@ void shm_segment_offer_accept(struct shm_link *link, const struct shm_segment_of
     link->attach = link->endpoint->domain->attach && shm_process_is_same(link);
 }
 
-void shm_segment_offer_return(struct shm_link *link)
+void shm_segment_offer_release(struct shm_segment_offer *offer)
 {
-    OFP_CHECK(link->process && !link->up);
-    shm_segment_unmap(&link->segment);
-    shm_process_release(link->process);
-    link->process = NULL;
-    link->last_region.memory = NULL;
+    shm_segment_unmap(&offer->segment);
+    shm_process_release(offer->process);
 }
 
 bool shm_identity_is_own(const struct shm_endpoint *endpoint, uint64_t incarnation, const uint8_t *identity)
@@ -77,9 +74,7 @@ int shm_segment_offer_identify(struct shm_segment_offer *offer, struct ofp_peer 
 {
     int error = identify_peer(&offer->segment, peer, text, text_size);
 
-    if (error) {
-        shm_segment_unmap(&offer->segment);
-        shm_process_release(offer->process);
-    }
+    if (error)
+        shm_segment_offer_release(offer);
     return error;
 }

@@ -18,7 +18,8 @@ int shm_segment_offer_identify(struct shm_segment_offer *offer, struct ofp_peer 
 /* Move the offer to the link; release it from there. */
 void shm_segment_offer_accept(struct shm_link *link, const struct shm_segment_offer *offer,
                               const struct shm_packet *packet);
-void shm_segment_offer_return(struct shm_link *link);
+/* Release an offer that no link takes. */
+void shm_segment_offer_release(struct shm_segment_offer *offer);
 /*
  * Whether an incarnation or identity is this endpoint's own. An endpoint calls no peer to connect to itself, so another
  * process states it wrongly.

@@ -63,7 +63,7 @@ static const char *check_claimed_slot(struct shm_endpoint *endpoint, uint64_t st
     uint64_t now = shm_core->now();
 
     /* Freed soon: lifecycle.c. */
-    if (link && link->state == OFPI_MEET_DRAINING)
+    if (link && link->draining)
         return NULL;
     if (endpoint->suspect != endpoint->head + 1 || endpoint->suspect_state != state) {
         endpoint->suspect = endpoint->head + 1;

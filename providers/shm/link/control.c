@@ -39,7 +39,7 @@ void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const 
 {
     struct shm_control control = {.kind = kind, .flags = flags, .fields = *fields}, *queued;
 
-    if (link->state == OFPI_MEET_DRAINING)
+    if (link->draining)
         return;
     if (ofp_list_empty(&link->controls) && send_control(link, &control))
         return;

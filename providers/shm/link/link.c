@@ -93,20 +93,26 @@ void shm_link_schedule(struct shm_link *link)
     link->endpoint->work |= SHM_WORK_LINKS;
 }
 
-void shm_link_mark_ended(struct shm_link *link, enum shm_end end)
+void shm_link_report_end(struct shm_link *link, bool unread, const struct ofpi_meeting_end *end)
 {
-    /* An IDLE link has no peer any more, but its slots are read to the end as well. */
-    if (link->state == OFPI_MEET_IDLE)
-        link->state = OFPI_MEET_DRAINING;
-    else if (!(ofpi_meet_state_advance(&link->state, OFPI_MEET_CLOSED, OFPI_MEET_UNREAD) & OFPI_MEET_DO_DRAIN))
-        return;
-    shm_link_start_drain(link, end);
+    if (link->peer)
+        ofpi_meeting_ended(link->endpoint->upper->meeting, link->peer, unread, end);
+    else if (unread)
+        shm_link_start_drain(link);
 }
 
-void shm_link_start_drain(struct shm_link *link, enum shm_end end)
+void shm_link_mark_ended(struct shm_link *link, enum shm_end end)
 {
-    link->up = link->ready = false;
+    if (link->draining)
+        return;
     link->end = (uint8_t)end;
+    shm_link_report_end(link, true, &(struct ofpi_meeting_end){0});
+}
+
+void shm_link_start_drain(struct shm_link *link)
+{
+    link->draining = true;
+    link->up = link->ready = false;
     link->drain_until = shm_ring_find_end(&link->endpoint->ring, link->endpoint->head);
     OFP_CHECK(link->drain_until >= link->endpoint->head);
     shm_link_schedule(link);
@@ -114,7 +120,7 @@ void shm_link_start_drain(struct shm_link *link, enum shm_end end)
 
 void shm_link_mark_closing(struct shm_link *link)
 {
-    if (link->state == OFPI_MEET_DRAINING)
+    if (link->draining)
         return;
     link->up = link->ready = false;
     link->closing = true;

@@ -19,8 +19,13 @@ void shm_link_schedule(struct shm_link *link);
  * lost.
  */
 void shm_link_mark_ended(struct shm_link *link, enum shm_end end);
-/* Start that drain without a check of the state. */
-void shm_link_start_drain(struct shm_link *link, enum shm_end end);
+/*
+ * Report the end of a link to the manager of native/meet. `unread`: its slots are read first, also where the core has
+ * released the peer.
+ */
+void shm_link_report_end(struct shm_link *link, bool unread, const struct ofpi_meeting_end *end);
+/* Have progress read the slots of the link, which then ends. */
+void shm_link_start_drain(struct shm_link *link);
 /* The peer has begun to close: nothing more is posted. Its GOODBYE or SHM_CLOSED ends the link. */
 void shm_link_mark_closing(struct shm_link *link);
 /* An RMA or atomic operation of the link has started and has not left completely; it has left completely. */

@@ -226,8 +226,8 @@ static bool accept_slot_of_down_link(struct shm_endpoint *endpoint, struct shm_l
         reject_foreign_slot(endpoint);
         return false;
     }
-    if (link->state == OFPI_MEET_ACCEPTED)
-        shm_link_established(link, OFPI_MEET_CONFIRM);
+    if (link->met.state == OFPI_MEET_ACCEPTED)
+        ofpi_meeting_confirmed(endpoint->upper->meeting, link->peer);
     /* The peer sent and closed before this side received the answer of the meeting. */
     else if (link->peer && link->peer->state == OFP_PEER_CONNECTING && content->kind != SHM_GOODBYE)
         shm_link_report_up(link);
@@ -268,7 +268,7 @@ static inline enum outcome handle_slot(struct shm_endpoint *endpoint, const stru
     }
     /* Store the stamp now: handling the slot may free the link. */
     link->stamp_in = stamp;
-    if (SHM_UNLIKELY(link->state != OFPI_MEET_UP) && !accept_slot_of_down_link(endpoint, link, &content))
+    if (SHM_UNLIKELY(link->met.state != OFPI_MEET_UP) && !accept_slot_of_down_link(endpoint, link, &content))
         return TAKEN;
     outcome = SHM_LIKELY(content.kind == SHM_INLINE) ? deliver_inline(link, slot, &content)
                                                      : handle_rare_slot(link, slot, &content);
