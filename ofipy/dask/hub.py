@@ -172,6 +172,10 @@ class Hub:
 
         def take_over() -> None:
             self._ended.append(ended)
+            # It was too late to cancel what still runs, and nobody awaits it any more.
+            for request in (ended.reading, *ended.frames):
+                if request is not None and not request.done:
+                    self.see_to(request)
             self._look_after_ended()
 
         self.have_done(take_over)

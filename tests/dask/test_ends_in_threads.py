@@ -35,6 +35,9 @@ class Done:
     def wait(self) -> Done:
         return self
 
+    def __await__(self) -> Iterator[None]:
+        return iter(())
+
 
 class Endpoint:
     """Keeps who sends what; the first send waits until it may go on, as one that lets other threads run."""
@@ -95,6 +98,37 @@ def test_a_loop_that_runs_ends_what_other_threads_end() -> None:
             await asyncio.sleep(0)
         check_sent_once(hub, endpoint, ended)
         assert endpoint.senders == {threading.get_ident()}
+
+    run(test())
+
+
+class Running:
+    """A request that was too late to be cancelled: it finishes only while somebody awaits it."""
+
+    done = False
+
+    def __await__(self) -> Iterator[None]:
+        yield
+        self.done = True
+
+    def cancel(self) -> bool:
+        return False
+
+    def wait(self) -> Running:
+        return self
+
+
+def test_a_frame_that_still_comes_is_awaited() -> None:
+    """Without any other call its endpoint would make no progress, so it would stay until the patience is over."""
+
+    async def test() -> None:
+        hub, endpoint, ended = new_hub()
+        endpoint.may_go_on.set()
+        ended.frames = [Running()]
+        hub.end(ended)
+        while hub._ended:
+            await asyncio.sleep(0)
+        assert hub._users == 1
 
     run(test())
 

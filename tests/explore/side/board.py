@@ -127,8 +127,8 @@ class Board:
             self._python.step_bytecodes_trace(0)
 
     def reach(self, kind: Kind, name: str) -> Action:
-        """A step of the caller's own."""
-        return Action(self._steps.step_reach_named(int(kind), name.encode()))
+        """A step of the caller's own. Other threads run meanwhile: a thread that is late here holds nobody up."""
+        return Action(self._waiting.step_reach_named(int(kind), name.encode()))
 
     @property
     def happened(self) -> int:

@@ -12,13 +12,17 @@ import numpy as np
 from board import Action, Board, Kind
 from program import PATIENCE, Program, Stage, Wrong
 
+from ofipy._base.binding import lib
 from programs.tasks import make_task
 
 __all__ = ["list_programs"]
 
 OWED = 3
-SIZE = 8_000_000
-"""Bytes: too long for what a socket stores, so that a task waits within a message."""
+SIZES = (100_000, 8_000_000)
+"""Bytes of a frame, which has a message of its own. Of the second a socket stores a part, so a task waits within it."""
+FRAMES_MOST = 5
+QUEUES = (b"1", b"2", b"4096")
+"""Operations that a transmit queue has space for. In a small one a task waits between the messages of one write."""
 
 
 def _run(stage: Stage, work: Any) -> None:
@@ -35,26 +39,31 @@ def _run(stage: Stage, work: Any) -> None:
 
 async def _exchange(stage: Stage) -> None:
     """A message with frames each way, by tasks; then the end, behind which nothing is left at the endpoints."""
+    import distributed.comm.utils
     from both_ends import pair
     from distributed.comm import CommClosedError
     from distributed.protocol import to_serialize
 
+    # A thread of Dask's would stay.
+    distributed.comm.utils.OFFLOAD_THRESHOLD = False
+    lib.ofp_param_set(b"TX_QUEUE", stage.random.choice(QUEUES))
+    data = np.arange(stage.random.choice(SIZES), dtype=np.uint8)
+    sent = {"x": [to_serialize(data) for _ in range(stage.random.randint(1, FRAMES_MOST))]}
+    ends_both = stage.random.choice((True, False))
     async with pair() as (here, there, listener):
         await here.write("begin")
         assert await there.read() == "begin"
-        data = np.arange(SIZE, dtype=np.uint8)
         stage.board.arm()
         tasks = [
             make_task(stage.board, "read there", there.read()),
             make_task(stage.board, "read here", here.read()),
-            make_task(stage.board, "write here", here.write({"x": to_serialize(data)})),
-            make_task(stage.board, "write there", there.write({"x": to_serialize(data)})),
+            make_task(stage.board, "write here", here.write(sent)),
+            make_task(stage.board, "write there", there.write(sent)),
         ]
-        # Whoever is left alone learns of the end.
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        if any(each.cancelled() or each.exception() for each in done):
-            here.abort()
-            there.abort()
+        # As Dask does, the side of a call that was cancelled is ended; the other side learns of it, or is ended too.
+        for each in tasks:
+            own = here if each.get_name().endswith(" here") else there
+            each.add_done_callback(partial(_end_failed, (here, there) if ends_both else (own,)))
         results = await asyncio.gather(*tasks, return_exceptions=True)
         stage.board.disarm()
         for result in results:
@@ -69,6 +78,12 @@ async def _exchange(stage: Stage) -> None:
         there.abort()
         await _check_left(hubs)
         del listener
+
+
+def _end_failed(comms: "tuple[Any, ...]", task: "asyncio.Task[Any]") -> None:
+    if task.cancelled() or task.exception():
+        for comm in comms:
+            comm.abort()
 
 
 async def _check_left(hubs: list[Any]) -> None:
