@@ -21,6 +21,7 @@
 #include "meet/manager.h"
 #include "memory/ring.h"
 #include "memory/segment.h"
+#include "ofipy/bounds.h"
 #include "ofipy/check.h"
 
 #define SHM_NAME "shm"
@@ -31,7 +32,7 @@
 /* Bytes that the receiver fetches at most before it wakes a sleeping sender: two to three milliseconds of copying. */
 #define SHM_WAKE_BYTES (UINT64_C(32) << 20)
 /* Slots that one call of progress handles at most. */
-#define SHM_DRAIN 64
+#define SHM_DRAIN OFP_ROUND_BOUND(64)
 /* Time after which a sender checks a full ring again, ns: no event reports the space. */
 #define SHM_RETRY_PAUSE UINT64_C(200000)
 /*

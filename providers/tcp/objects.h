@@ -19,6 +19,7 @@
 #include "stream/descriptor.h"
 #include "meet/manager.h"
 #include "meet/versions.h"
+#include "ofipy/bounds.h"
 #include "ofipy/check.h"
 #include "ofipy/services.h"
 #include "proof/keyring.h"
@@ -52,7 +53,7 @@
  */
 #define TCP_READS_MAX 256
 /* Reads of one socket in one call of progress, and pieces of memory in one write. */
-#define TCP_READ_TURNS 4
+#define TCP_READ_TURNS OFP_ROUND_BOUND(4)
 #define TCP_IOV_MAX 64
 /*
  * Bytes of eager payload that every ofipy peer is granted at least, and the cost of a message beside its payload. The

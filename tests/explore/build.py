@@ -2,9 +2,12 @@
 """Builds of a source tree for scenarios: the Python package, and C without Python. Again only what has changed."""
 
 import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,9 +41,16 @@ class Build:
     def python(self) -> Path:
         """The interpreter of an environment in which this tree is installed."""
         python = make_environment(self.folder / "python")
-        stamp, state = self.folder / "installed", self._describe_sources()
-        if stamp.exists() and stamp.read_text() == state:
+        stamp, state = self.folder / "installed.json", self._describe_sources()
+        before: dict[str, str] = json.loads(stamp.read_text()) if stamp.exists() else {}
+        changed = {name for name in before.keys() | state.keys() if before.get(name) != state.get(name)}
+        if not changed:
             return python
+        if before and all(name in state and _is_module(name) for name in changed):
+            self._replace_modules(python, changed)
+            stamp.write_text(json.dumps(state))
+            return python
+        stamp.unlink(missing_ok=True)
         variables = {"PATH": tool_path()}
         options = ("-Dbuildtype=debugoptimized", "-Db_ndebug=false")
         try:
@@ -50,8 +60,14 @@ class Build:
             self._install_dask(python)
         except subprocess.CalledProcessError as error:
             raise CannotRun(f"the package of {self.tree} cannot be built; see above") from error
-        stamp.write_text(state)
+        stamp.write_text(json.dumps(state))
         return python
+
+    def _replace_modules(self, python: Path, names: Iterable[str]) -> None:
+        """Nothing is built of modules of Python: the installed ones are replaced."""
+        site = next(python.parent.parent.glob("lib/python*/site-packages"))
+        for name in names:
+            shutil.copyfile(self.tree / name, site / name)
 
     def _install_dask(self, python: Path) -> None:
         """Scenarios of Dask need it; where it cannot be had they are left out."""
@@ -60,15 +76,14 @@ class Build:
             pip = [sys.executable, "-P", "-m", "pip", "--python", str(python), "install", "-q", DASK]
             subprocess.run(pip, stderr=subprocess.DEVNULL, check=False)
 
-    def _describe_sources(self) -> str:
-        """A digest that differs when any file that is built has changed."""
-        digest = hashlib.sha256(sys.version.encode())
+    def _describe_sources(self) -> dict[str, str]:
+        """A digest of each file that is built."""
+        found = {"": sys.version}
         for name in SOURCES:
             for path in sorted((self.tree / name).rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts:
-                    digest.update(f"{path.relative_to(self.tree)}\0".encode())
-                    digest.update(path.read_bytes())
-        return digest.hexdigest()
+                    found[str(path.relative_to(self.tree))] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return found
 
     def compile(self, name: str, *options: str) -> Path:
         """A meson build of C without Python: ``folder/name``, with these options. Returns its folder."""
@@ -112,6 +127,11 @@ class Build:
             except (OSError, subprocess.CalledProcessError) as error:
                 raise CannotRun(f"{target.name} cannot be compiled: {error}") from error
         return target
+
+
+def _is_module(name: str) -> bool:
+    """Whether a file of the sources is installed as it is."""
+    return name.startswith("ofipy/") and name.endswith(".py")
 
 
 def tool_path() -> str:

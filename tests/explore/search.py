@@ -53,9 +53,9 @@ class Search:
     Parameters
     ----------
     scenarios : sequence of Scenario
-        Those that take turns.
+        Those that take turns. Two of one name, with processes of their own, search beside each other.
     seed : int
-        Of the first pass. A scenario whose runs are all made draws another one.
+        Of the first pass. A scenario whose runs are all made draws another one, and so does the second of a name.
     stops_at_failure : bool
         Whether the first verdict ends the search.
     """
@@ -67,7 +67,7 @@ class Search:
     failures: list[Failure] = field(default_factory=list)
     suppressed: int = 0
     _seen: dict[tuple[str, str], int] = field(default_factory=dict)
-    _next: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _next: dict[int, tuple[int, int]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)
 
@@ -75,8 +75,9 @@ class Search:
         """Search for so long; the scenarios are shared among so many threads."""
         until = time.monotonic() + seconds
         for scenario in self.scenarios:
-            self.tallies[scenario.name] = Tally(scenario.name)
-            self._next[scenario.name] = self.seed, 0
+            is_first = scenario.name not in self.tallies
+            self.tallies.setdefault(scenario.name, Tally(scenario.name))
+            self._next[id(scenario)] = self.seed if is_first else draw_seed(), 0
         waiting = list(self.scenarios)
 
         def work() -> None:
@@ -103,16 +104,16 @@ class Search:
     def _run_slice(self, scenario: Scenario, until: float) -> None:
         end = min(until, time.monotonic() + SLICE)
         while not self._over.is_set() and time.monotonic() < end:
-            seed, number = self._next[scenario.name]
+            seed, number = self._next[id(scenario)]
             count = scenario.runs(seed)
             try:
                 if count is not None and number >= count:
                     raise IndexError
                 self._make_run(scenario, seed, number)
             except IndexError:
-                self._next[scenario.name] = draw_seed(), 0
+                self._next[id(scenario)] = draw_seed(), 0
                 continue
-            self._next[scenario.name] = seed, number + 1
+            self._next[id(scenario)] = seed, number + 1
 
     def _make_run(self, scenario: Scenario, seed: int, number: int) -> None:
         outcome = scenario.run(seed, number)
@@ -129,10 +130,11 @@ class Search:
         return Outcome(text, again.steps, again.faults, again.virtual, again.story, again.trace)
 
     def _count(self, scenario: Scenario, seed: int, number: int, outcome: Outcome) -> None:
-        tally = self.tallies[scenario.name]
-        tally.schedules += 1
-        tally.steps += outcome.steps
-        tally.faults += outcome.faults
+        with self._lock:
+            tally = self.tallies[scenario.name]
+            tally.schedules += 1
+            tally.steps += outcome.steps
+            tally.faults += outcome.faults
         if outcome.verdict is None:
             return
         key = scenario.name, outcome.verdict.split(":")[0]

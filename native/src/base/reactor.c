@@ -8,6 +8,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "ofipy/bounds.h"
+
 #define BATCH 32
 
 int ofpi_reactor_open(struct ofpi_reactor *reactor)
@@ -79,7 +81,7 @@ int ofpi_reactor_poll(struct ofpi_reactor *reactor)
 {
     struct epoll_event events[BATCH];
     struct ofp_watch *batch[BATCH];
-    int count = epoll_wait(reactor->epoll_fd, events, BATCH, 0);
+    int count = epoll_wait(reactor->epoll_fd, events, OFP_ROUND_BOUND(BATCH), 0);
     int handled = 0;
 
     if (count <= 0)

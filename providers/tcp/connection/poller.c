@@ -132,7 +132,7 @@ static void turn_expired(struct ofp_timer *timer, uint64_t now)
 int tcp_poller_poll(struct tcp_poller *poller)
 {
     struct epoll_event events[EVENTS];
-    int count = epoll_wait(poller->epoll_fd, events, EVENTS, 0);
+    int count = epoll_wait(poller->epoll_fd, events, OFP_ROUND_BOUND(EVENTS), 0);
 
     if (poller->hot)
         poller->polled_at = tcp_core->now();

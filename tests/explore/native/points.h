@@ -12,6 +12,10 @@
 void schedule_point(const char *function, const char *file, uint32_t line, const void *caller);
 void schedule_yield(const char *function, const char *file, uint32_t line, const void *caller);
 uint64_t schedule_read_clock(void);
+int schedule_draw_bound(int most);
+
+/* In some runs a round of progress handles one of each kind, so that what is left for the next round is common. */
+#define OFP_ROUND_BOUND(most) schedule_draw_bound(most)
 
 #define SCHEDULE_BEFORE(operation) (schedule_point(__func__, __FILE__, __LINE__, NULL), operation)
 

@@ -73,6 +73,9 @@ void schedule_end(void);
 _Noreturn void schedule_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A number below `limit`, by the seed. */
 uint64_t schedule_draw(uint64_t limit);
+/* Drawn apart from these numbers: how long the program computes before its next call (ns), often 0; a bound, 1 or `most`. */
+uint64_t schedule_draw_pause(void);
+int schedule_draw_bound(int most);
 
 /* Of the calling thread. */
 const char *schedule_get_name(void);

@@ -8,6 +8,9 @@
 #define CHANGES_MAX 3
 #define FOCUS_PARTS 8 /* of all functions one part is drawn */
 #define MEET_COUNT 12
+#define PAUSE_IN 8                    /* of so many calls one comes after a pause */
+#define PAUSE_SHORTEST UINT64_C(1000) /* ns */
+#define PAUSE_LENGTHS 13              /* each twice the one before */
 #define MEET_FOR UINT64_C(4000000000) /* ns: so long a thread is held at most */
 /* Points after which each thread has the same chance, so that what goes on for ever is a fault. */
 #define FAIR_AFTER 30000
@@ -27,6 +30,10 @@ static struct {
 } plan;
 
 static uint64_t world; /* what the program draws, and the kernel's chance */
+static struct {
+    uint64_t random;
+    bool has_pauses, has_small_bounds;
+} pace;
 static uint64_t withheld_end;
 
 /* ----------------------------------------------------------------------------------------------------------- chance */
@@ -45,6 +52,16 @@ static uint64_t draw(void) { return draw_from(&plan.random); }
 
 uint64_t schedule_draw(uint64_t limit) { return limit ? draw_from(&world) % limit : 0; }
 
+uint64_t schedule_draw_pause(void)
+{
+    if (!pace.has_pauses || draw_from(&pace.random) % PAUSE_IN)
+        return 0;
+    /* As often short as long: some fall within a burst of another thread, and in some a helper thread falls asleep. */
+    return PAUSE_SHORTEST << draw_from(&pace.random) % PAUSE_LENGTHS;
+}
+
+int schedule_draw_bound(int most) { return pace.has_small_bounds ? 1 : most; }
+
 /* Of which kind the run is, and where it preempts. The first runs of a program are so short that few points are enough. */
 void schedule_draw_plan(uint64_t seed)
 {
@@ -52,6 +69,9 @@ void schedule_draw_plan(uint64_t seed)
 
     plan.random = seed;
     world = ~seed;
+    pace.random = seed * UINT64_C(0x2545f4914f6cdd1d);
+    pace.has_pauses = draw_from(&pace.random) % 2;
+    pace.has_small_bounds = draw_from(&pace.random) % 2;
     plan.low = THREADS_MAX;
     kind = draw() % 24;
     reach = UINT64_C(1) << (6 + draw() % 8);

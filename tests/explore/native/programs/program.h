@@ -62,6 +62,8 @@ void sides_close(struct side *a, struct side *b);
 /* A message each way, then both are closed. */
 void pair_close(struct side *a, struct side *b);
 
+/* What an application does between two calls: often nothing, else it computes, and makes no progress for so long. */
+void compute_a_while(void);
 /* Bytes that say which message they are of. */
 void message_fill(uint8_t *bytes, uint64_t length, uint32_t number);
 void message_check(const uint8_t *bytes, uint64_t length, uint32_t number);

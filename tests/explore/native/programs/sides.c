@@ -2,6 +2,7 @@
 /* The functions that programs share: program.h. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "link/link_address.h"
 #include "link/link_tables.h"
@@ -194,12 +195,24 @@ void message_check(const uint8_t *bytes, uint64_t length, uint32_t number)
             schedule_fail("wrong: byte %llu of message %u is another one's", (unsigned long long)i, number);
 }
 
+void compute_a_while(void)
+{
+    uint64_t duration = schedule_draw_pause();
+    struct timespec pause = {.tv_nsec = (long)duration};
+
+    if (!duration)
+        return;
+    schedule_board->budget_ns += duration;
+    nanosleep(&pause, NULL);
+}
+
 static ofp_request_t start_operation(struct side *side, uint16_t op, const void *bytes, uint64_t length, uint64_t tag)
 {
     struct ofp_operation operation = {
         .op = op, .peer = side->peer, .tag = tag, .offset = (uint64_t)(uintptr_t)bytes, .length = length};
     ofp_request_t request;
 
+    compute_a_while();
     /* As Python does: a call waits for a second at most. */
     while ((request = ofp_request_start(side->endpoint, &operation, 0, FOR_EVER)) == -EAGAIN || request == -EINTR)
         ;
@@ -223,6 +236,7 @@ struct ofp_completion take_completion(ofp_request_t request)
     struct ofp_completion completion = {0};
     int result;
 
+    compute_a_while();
     while ((result = ofp_request_take(request, FOR_EVER, &completion)) == 0 || result == -EINTR)
         ;
     if (result < 0)

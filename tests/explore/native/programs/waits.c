@@ -10,7 +10,7 @@
 #define LONG 300000
 /* Messages: so few that a ring has space for all answers, since a receiver with manual progress may not call again. */
 #define MESSAGES 5
-#define LOOKS 4
+#define LOOKS 8
 
 static struct side a, b;
 static uint8_t text[MESSAGES][LONG];
@@ -95,7 +95,7 @@ static void run_helped(void)
     sender = thread_start("A", send_all, (void *)(uintptr_t)length);
     /* A look now and then takes what an armed helper was woken for, and may leave a part of it. */
     for (int i = 0; i < LOOKS; i++) {
-        struct timespec pause = {.tv_nsec = (long)schedule_draw(6 * MS)};
+        struct timespec pause = {.tv_nsec = 1000L << schedule_draw(13)};
 
         nanosleep(&pause, NULL);
         CHECK(ofp_domain_progress(b.domain) >= 0);
@@ -124,6 +124,14 @@ static ofp_request_t start_hold(uint64_t tag)
 }
 
 static ofp_request_t held[MESSAGES];
+static bool has_sent;
+
+static void *send_held(void *length)
+{
+    send_all(length);
+    has_sent = true;
+    return NULL;
+}
 
 /* As a task that is not the loop: it receives what was set aside as soon as it can. */
 static void *claim_held(void *length)
@@ -140,6 +148,13 @@ static void *claim_held(void *length)
             completion = take_completion(held[i]);
         CHECK(!completion.error && completion.length == (uint64_t)(uintptr_t)length);
         message_check(text[i], completion.length, i);
+    }
+    /* With manual progress a sender may wait for what this side does in its next call. */
+    while (!has_sent) {
+        struct timespec pause = {.tv_nsec = 2 * MS};
+
+        CHECK(ofp_domain_progress(b.domain) >= 0);
+        nanosleep(&pause, NULL);
     }
     return NULL;
 }
@@ -158,7 +173,7 @@ static void run_set_aside(void)
         held[i] = start_hold(i);
         CHECK(ofp_request_notify(held[i], false) == 0);
     }
-    threads[0] = thread_start("A", send_all, (void *)(uintptr_t)length);
+    threads[0] = thread_start("A", send_held, (void *)(uintptr_t)length);
     threads[1] = thread_start("claimer", claim_held, (void *)(uintptr_t)length);
     thread_join(threads[0]);
     thread_join(threads[1]);
