@@ -27,7 +27,7 @@ NOT_COVERED = (
     "Time of Python's programs is real: time-outs of seconds are not reached.",
     "Two faults in one run.",
     "Memory of an object that a signal interrupts between its opening and its handle: its own block stays.",
-    "The rendezvous of jobs, and launchers.",
+    "Launchers.",
 )
 
 
@@ -53,9 +53,10 @@ GROUPS = dict.fromkeys(("connections", "raw", "receives", "remote", "sends", "wa
     "faults": Group({"system": frozenset(("fail", "short")), "memory": frozenset(("fail",))}),
     "death": Group({"system": frozenset(("die", "late")), "memory": frozenset(("die",))}),
     "members": Group({"system": frozenset(("die", "late")), "memory": frozenset(("die",))}),
-    "tasks": Group({"await": frozenset(("cancel", "drop")), "call": frozenset(("fail",))}, (0,)),
+    "tasks": Group({"await": frozenset(("cancel", "drop")), "call": frozenset(("fail", "late"))}, (0,)),
     "drop": Group({"await": frozenset(("drop",))}, (0,)),
     "ends": Group({"system": frozenset(("late",))}),
+    "meeting": Group({"system": frozenset(("fail", "short", "late"))}),
     "timers": Group({"system": frozenset(("late",))}),
     "dask": Group({"await": frozenset(("cancel", "drop"))}, (0,)),
     "dask-threads": Group({"await": frozenset(("late",))}),
@@ -261,6 +262,7 @@ def list_scenarios(build: Build) -> list[Scenario]:
         "death": ("shm", "tcp", "link"),
         "members": ("shm", "tcp", "link"),
         "ends": ("tcp-msg",),
+        "meeting": ("shm", "tcp", "link"),
         "drop": targets,
         "timers": ("shm", "tcp", "link"),
         "fork": ("shm", "tcp", "link"),

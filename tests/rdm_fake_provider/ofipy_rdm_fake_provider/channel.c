@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,6 +87,64 @@ static bool knows_key(const struct ofpi_path *path, uint64_t key)
     return rdmfake_memory_knows(other_owner(path), key);
 }
 
+/* A move of memory that has been made, and ends later, as that of a device. The domain's lock guards it. */
+struct late_move {
+    struct ofp_list node;
+    struct ofp_timer timer;
+    struct ofpi_path *path;
+    void *cookie;
+    int error;
+};
+
+static void end_late_move(struct late_move *move)
+{
+    const struct wire *wire = wire_of(move->path);
+
+    rdmfake_core->timer_stop(move->path->channel->endpoint->domain, &move->timer);
+    ofp_list_remove(&move->node);
+    rdmfake_line_put(wire->line, wire->side, RDMFAKE_MOVED, move->error, move->cookie, NULL, 0);
+    free(move);
+}
+
+static void late_move_expired(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    end_late_move(OFP_CONTAINER_OF(timer, struct late_move, timer));
+}
+
+/* Of a path, or NULL: of all paths. */
+static void end_late_moves(struct rdmfake_endpoint *endpoint, const struct ofpi_path *path)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &endpoint->moves) {
+        struct late_move *move = OFP_CONTAINER_OF(node, struct late_move, node);
+
+        if (!path || move->path == path)
+            end_late_move(move);
+    }
+}
+
+static int end_move(struct ofpi_path *path, int error, void *cookie)
+{
+    struct rdmfake_endpoint *endpoint = endpoint_of(path->channel);
+    const struct wire *wire = wire_of(path);
+    struct late_move *move = endpoint->move_ns ? calloc(1, sizeof(*move)) : NULL;
+
+    if (!endpoint->move_ns)
+        return rdmfake_line_put(wire->line, wire->side, RDMFAKE_MOVED, error, cookie, NULL, 0);
+    if (!move)
+        return -ENOMEM;
+    move->path = path;
+    move->cookie = cookie;
+    move->error = error;
+    move->timer.deadline = rdmfake_core->now() + endpoint->move_ns;
+    move->timer.expired = late_move_expired;
+    ofp_list_append(&endpoint->moves, &move->node);
+    rdmfake_core->timer_start(path->channel->endpoint->domain, &move->timer);
+    return 0;
+}
+
 static int move(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
                 uint64_t key, uint64_t length, void *cookie, bool put)
 {
@@ -94,7 +153,7 @@ static int move(struct ofpi_path *path, const struct ofpi_memory *local, uint64_
                     ? ECONNRESET
                     : rdmfake_memory_copy(other_owner(path), key, address, (char *)local->base + offset, length, put);
 
-    return rdmfake_line_put(wire->line, wire->side, RDMFAKE_MOVED, error, cookie, NULL, 0);
+    return end_move(path, error, cookie);
 }
 
 static int get(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address, uint64_t key,
@@ -168,6 +227,8 @@ static void close_path(struct ofpi_path *path)
 {
     const struct wire *wire = wire_of(path);
 
+    /* What ends with the path comes before the event that it is closed. */
+    end_late_moves(endpoint_of(path->channel), path);
     rdmfake_line_close(wire->line, wire->side, path);
 }
 
@@ -316,6 +377,7 @@ static void end(struct ofpi_channel *channel, uint64_t deadline)
     struct rdmfake_endpoint *endpoint = endpoint_of(channel);
 
     (void)deadline;
+    end_late_moves(endpoint, NULL);
     rdmfake_port_close(endpoint->port);
     rdmfake_core->watch_remove(channel->endpoint->domain, &endpoint->doorbell);
     close(endpoint->doorbell.fd);

@@ -14,6 +14,8 @@ struct rdmfake_endpoint {
     struct rdmfake_port *port;
     struct ofp_watch doorbell;
     struct ofp_list buffers; /* struct ofpi_packet, posted */
+    struct ofp_list moves;   /* struct late_move: made, but not told of yet; channel.c */
+    uint64_t move_ns;        /* so much later than it is made a move ends; constant */
 };
 
 extern const struct ofp_core *rdmfake_core;

@@ -29,6 +29,8 @@ static const struct ofp_param params[] = {
      1 << 20},
     {"RDMFAKE_RECEIVE_SIZE", OFP_PARAM_SIZE, "1536", "Receive buffers of an endpoint of the rdmfake provider",
      OFPI_CREDIT_POOL_LEAST, 1 << 20},
+    {"RDMFAKE_MOVE_TIME", OFP_PARAM_SIZE, "0", "Time that the rdmfake provider takes to move memory, microseconds", 0,
+     1000000},
     {"RDMFAKE_NO_REGIONS", OFP_PARAM_BOOL, "0", "Whether the rdmfake provider refuses to register memory for peers", 0,
      0},
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
@@ -272,6 +274,8 @@ static int open_endpoint(struct ofp_endpoint *endpoint, const char *service, cha
     int result;
 
     ofp_list_init(&self->buffers);
+    ofp_list_init(&self->moves);
+    self->move_ns = rdmfake_core->param_size("RDMFAKE_MOVE_TIME") * 1000;
     self->doorbell = (struct ofp_watch){.events = EPOLLIN, .ready = doorbell_rang};
     self->doorbell.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (self->doorbell.fd < 0)
