@@ -36,6 +36,17 @@ static int check_key_file(int fd, const char *path, char *text, size_t text_size
     return 0;
 }
 
+/* As read(). A folder of a network may let a signal interrupt it. */
+static ssize_t read_uninterrupted(int fd, void *bytes, size_t length)
+{
+    ssize_t result;
+
+    do
+        result = read(fd, bytes, length);
+    while (result < 0 && errno == EINTR);
+    return result;
+}
+
 /* -ENOENT without a text: the file does not exist. */
 static int read_key(const char *path, uint8_t *key, char *text, size_t text_size)
 {
@@ -45,7 +56,7 @@ static int read_key(const char *path, uint8_t *key, char *text, size_t text_size
     if (fd < 0)
         return errno == ENOENT ? -ENOENT : describe_key_failure(errno, path, strerror(errno), text, text_size);
     result = check_key_file(fd, path, text, text_size);
-    if (!result && (read(fd, key, OFP_KEY_SIZE) != OFP_KEY_SIZE || read(fd, &more, 1) != 0))
+    if (!result && (read_uninterrupted(fd, key, OFP_KEY_SIZE) != OFP_KEY_SIZE || read_uninterrupted(fd, &more, 1) != 0))
         result = describe_key_failure(EINVAL, path, "it is no key of 32 bytes: remove it", text, text_size);
     close(fd);
     return result;
