@@ -85,6 +85,14 @@ static void collect_descriptors(struct shm_received *received, struct msghdr *me
     }
 }
 
+static void close_received(struct shm_received *received)
+{
+    for (int i = 0; i < received->fd_count; i++)
+        if (received->fds[i] >= 0)
+            close(received->fds[i]);
+    received->fd_count = 0;
+}
+
 /* 1: a packet; 0: the peer disconnected; -EAGAIN: nothing yet; -EMFILE: no space for its descriptors; -EPROTO. */
 static int receive_packet(int connection, struct shm_received *received)
 {
@@ -103,11 +111,11 @@ static int receive_packet(int connection, struct shm_received *received)
     /* An empty packet, which looks like a disconnect, may carry descriptors too. */
     collect_descriptors(received, &message);
     if (length == 0) {
-        shm_received_close(received);
+        close_received(received);
         return 0;
     }
     if (message.msg_flags & MSG_CTRUNC) {
-        shm_received_close(received);
+        close_received(received);
         return -EMFILE;
     }
     /* A packet of another version may have another length; its first bytes contain the version. */
@@ -115,18 +123,10 @@ static int receive_packet(int connection, struct shm_received *received)
     received->whole = length == sizeof(received->packet) && !(message.msg_flags & MSG_TRUNC);
     if (length < SHM_PACKET_COMMON || received->packet.magic != SHM_PACKET_MAGIC ||
         (received->packet.version == SHM_VERSION && !received->whole)) {
-        shm_received_close(received);
+        close_received(received);
         return -EPROTO;
     }
     return 1;
-}
-
-void shm_received_close(struct shm_received *received)
-{
-    for (int i = 0; i < received->fd_count; i++)
-        if (received->fds[i] >= 0)
-            close(received->fds[i]);
-    received->fd_count = 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------- meetings */
@@ -158,7 +158,7 @@ static void read_meeting_packet(struct ofp_watch *watch, uint32_t events)
     case 1:
         /* The meeting may be freed afterwards. */
         meeting->endpoint->upper->meeting_received(meeting, &received);
-        shm_received_close(&received);
+        close_received(&received);
         break;
     case -EMFILE:
         if (meeting->role == SHM_CALLED)
@@ -266,7 +266,8 @@ static void meeting_expired(struct ofp_timer *timer, uint64_t now)
         meeting->endpoint->upper->meeting_failed(meeting, ETIMEDOUT, NULL);
 }
 
-struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link)
+static struct shm_meeting *create_meeting(struct shm_endpoint *endpoint, enum shm_meeting_role role,
+                                          struct shm_link *link)
 {
     struct shm_meeting *meeting = calloc(1, sizeof(*meeting));
 
@@ -311,14 +312,14 @@ void shm_meetings_close(struct shm_endpoint *endpoint, const struct shm_link *li
 
 int shm_meeting_start(struct shm_link *link)
 {
-    struct shm_meeting *meeting = shm_meeting_create(link->endpoint, SHM_CALLER, link);
+    struct shm_meeting *meeting = create_meeting(link->endpoint, SHM_CALLER, link);
 
     return meeting ? start_attempt(meeting) : -ENOMEM;
 }
 
 int shm_arena_request(struct shm_link *link, uint32_t number)
 {
-    struct shm_meeting *meeting = shm_meeting_create(link->endpoint, SHM_REQUESTER, link);
+    struct shm_meeting *meeting = create_meeting(link->endpoint, SHM_REQUESTER, link);
 
     if (!meeting)
         return -ENOMEM;
@@ -338,7 +339,7 @@ void shm_caller_accept(struct shm_endpoint *endpoint, int fd)
         close(fd);
         return;
     }
-    meeting = shm_meeting_create(endpoint, SHM_CALLED, NULL);
+    meeting = create_meeting(endpoint, SHM_CALLED, NULL);
     if (!meeting) {
         close(fd);
         return;

@@ -82,7 +82,7 @@ struct shm_meeting {
     bool keep; /* CALLER: the peer can only be watched by the connection */
 };
 
-/* A received packet. shm_received_close closes the descriptors that were not taken over (and set to -1). */
+/* A received packet. Descriptors that a handler takes over are set to -1; the others are closed after it. */
 struct shm_received {
     struct shm_packet packet;
     int fds[2];
@@ -90,10 +90,7 @@ struct shm_received {
     bool whole;       /* as long as a packet of our version */
     bool has_address; /* at least as long as what is the same in every version */
 };
-void shm_received_close(struct shm_received *received);
 
-struct shm_meeting *shm_meeting_create(struct shm_endpoint *endpoint, enum shm_meeting_role role,
-                                       struct shm_link *link);
 /* Start the meeting of a caller that has connected to the listener. Owns `fd` afterwards. */
 void shm_caller_accept(struct shm_endpoint *endpoint, int fd);
 void shm_meeting_free(struct shm_meeting *meeting);

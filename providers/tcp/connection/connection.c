@@ -3,7 +3,7 @@
  * The life of a connection: creation, state transitions, end. handshake.c advances it to TCP_UP.
  *
  * A connection ends in one of two ways. tcp_connection_discard ends it at once; the memory is freed at the end of
- * progress, since callers up the stack may still use it. tcp_connection_start_leaving writes the queue and a goodbye
+ * progress, since callers up the stack may still use it. start_leaving writes the queue and a goodbye
  * first (LEAVING). The caller holds the domain's lock.
  */
 #include "connection/connection.h"
@@ -120,7 +120,8 @@ static void remove_linked_node(struct ofp_list *node)
         ofp_list_remove(node);
 }
 
-void tcp_meeting_free(struct tcp_connection *connection)
+/* Free the meeting, since the connection is up or over. */
+static void free_meeting(struct tcp_connection *connection)
 {
     if (!connection->meeting)
         return;
@@ -136,7 +137,7 @@ void tcp_meeting_free(struct tcp_connection *connection)
 
 void tcp_connection_start_messages(struct tcp_connection *connection)
 {
-    tcp_meeting_free(connection);
+    free_meeting(connection);
     tcp_connection_set_state(connection, TCP_UP);
     /* The last bytes of the handshake may wait for the socket. */
     connection->blocked |= connection->stream.unsent;
@@ -187,7 +188,7 @@ void tcp_connection_discard(struct tcp_connection *connection)
     detach_peer(connection);
     discard_operations(connection);
     tcp_queue_discard(connection);
-    tcp_meeting_free(connection);
+    free_meeting(connection);
     if (connection->stream.fd >= 0)
         tcp_connection_close_socket(connection);
     remove_linked_node(&connection->ready);
@@ -289,7 +290,8 @@ static void leave_timer_expired(struct ofp_timer *timer, uint64_t now)
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
-void tcp_connection_start_leaving(struct tcp_connection *connection)
+/* Write the queue, then close. The core has released the peer. */
+static void start_leaving(struct tcp_connection *connection)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
 
@@ -344,6 +346,6 @@ void tcp_peer_disconnect(struct ofp_peer *peer)
     if (self->inbound)
         tcp_connection_discard(self->inbound);
     if (self->connection)
-        tcp_connection_start_leaving(self->connection);
+        start_leaving(self->connection);
     self->met.state = OFPI_MEET_IDLE;
 }

@@ -29,8 +29,6 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
 void tcp_connection_end_for_violation(struct tcp_connection *connection, const char *what);
 /* Log that a peer is rejected: as a warning at most once a second, else for debugging. */
 void tcp_refusal_log(const struct tcp_connection *connection, const char *why);
-/* Write the queue, then close. The core has released the peer. */
-void tcp_connection_start_leaving(struct tcp_connection *connection);
 /* Write the queue. True: nothing remains to wait for. */
 bool tcp_connection_drain(struct tcp_connection *connection);
 void tcp_connections_free_dead(struct tcp_endpoint *endpoint);
@@ -38,7 +36,5 @@ void tcp_connections_free_dead(struct tcp_endpoint *endpoint);
 void tcp_peer_disconnect(struct ofp_peer *peer);
 /* The setup is complete: change to TCP_UP and read messages. */
 void tcp_connection_start_messages(struct tcp_connection *connection);
-/* Free the meeting, since the connection is up or over. */
-void tcp_meeting_free(struct tcp_connection *connection);
 
 #endif

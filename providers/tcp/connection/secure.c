@@ -66,6 +66,14 @@ static int parse_encryption(struct tcp_domain *domain, char *text, size_t text_s
     return 0;
 }
 
+/* Load OpenSSL, unless that is done. 0, or a negative errno with a text; -ENODEV: there is no OpenSSL. */
+static int prepare_encryption(struct tcp_domain *domain, char *text, size_t text_size)
+{
+    if (domain->tls)
+        return 0;
+    return tcp_tls_context_create(&domain->tls, &domain->files, text, text_size);
+}
+
 int tcp_encryption_open(struct tcp_domain *domain, char *text, size_t text_size)
 {
     char ignored[OFP_TEXT_MAX];
@@ -86,20 +94,13 @@ int tcp_encryption_open(struct tcp_domain *domain, char *text, size_t text_size)
     if (tcp_core->host_id(&domain->host_id, ignored, sizeof(ignored)) != 0)
         domain->host_id = 0;
     /* Without OpenSSL an endpoint may still serve this host. */
-    error = tcp_encryption_prepare(domain, text, text_size);
+    error = prepare_encryption(domain, text, text_size);
     return error == -ENODEV ? 0 : error;
-}
-
-int tcp_encryption_prepare(struct tcp_domain *domain, char *text, size_t text_size)
-{
-    if (domain->tls)
-        return 0;
-    return tcp_tls_context_create(&domain->tls, &domain->files, text, text_size);
 }
 
 int tcp_encryption_check(struct tcp_domain *domain, char *text, size_t text_size)
 {
-    return domain->encryption == TCP_ENCRYPT_ALL ? tcp_encryption_prepare(domain, text, text_size) : 0;
+    return domain->encryption == TCP_ENCRYPT_ALL ? prepare_encryption(domain, text, text_size) : 0;
 }
 
 /* --------------------------------------------------------------------------------------------------------- connections */
@@ -121,7 +122,7 @@ static bool is_known_within_host(const struct tcp_connection *connection)
 static int encrypt_stream(struct tcp_connection *connection, char *text, size_t text_size)
 {
     struct tcp_domain *domain = connection->endpoint->domain;
-    int error = tcp_encryption_prepare(domain, text, text_size);
+    int error = prepare_encryption(domain, text, text_size);
 
     if (error)
         return error;

@@ -9,9 +9,10 @@
 
 /* Read OFIPY_ENCRYPTION. The domain's key is read already. 0, or a negative errno with a text. */
 int tcp_encryption_open(struct tcp_domain *domain, char *text, size_t text_size);
-/* Load OpenSSL, unless that is done. 0, or a negative errno with a text; -ENODEV: there is no OpenSSL. */
-int tcp_encryption_prepare(struct tcp_domain *domain, char *text, size_t text_size);
-/* As tcp_encryption_prepare, if nothing works without: every connection is to be encrypted. */
+/*
+ * Load OpenSSL, unless that is done, if nothing works without: every connection is to be encrypted. 0, or a negative errno
+ * with a text; -ENODEV: there is no OpenSSL.
+ */
 int tcp_encryption_check(struct tcp_domain *domain, char *text, size_t text_size);
 /*
  * Encrypt a connection that this side opened, if that is due. Repeated calls do nothing. False: the connection is over.
