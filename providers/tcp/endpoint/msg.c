@@ -225,19 +225,24 @@ static const struct tcp_connection_ops connection_ops = {
     .lost = handle_msg_loss,
 };
 
-/* Move the connection of a request from its listener to the new endpoint. */
+/* Move the connection of a request from its listener to the new endpoint. After an error the listener still has it. */
 static int move_request(struct tcp_endpoint *endpoint, struct tcp_connection *connection)
 {
-    socklen_t length = sizeof(endpoint->address);
+    struct tcp_endpoint *listener = connection->endpoint;
+    int error;
 
-    OFP_CHECK(connection->state == TCP_REQUESTED);
-    if (getsockname(connection->stream.fd, &endpoint->address.any, &length) != 0)
+    OFP_CHECK(connection->state == TCP_REQUESTED && endpoint->poller != listener->poller);
+    if (!tcp_socket_get_address(connection->stream.fd, &endpoint->address))
         return -errno;
-    tcp_address_clear_unused(&endpoint->address);
-    epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
+    connection->endpoint = endpoint;
+    error = tcp_connection_watch(connection);
+    if (error) {
+        connection->endpoint = listener;
+        return error;
+    }
+    epoll_ctl(listener->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
     ofp_list_remove(&connection->node);
     ofp_list_append(&endpoint->connections, &connection->node);
-    connection->endpoint = endpoint;
     /* The connection may be in the listener's lists after a proof. */
     if (ofp_list_linked(&connection->dirty)) {
         ofp_list_remove(&connection->dirty);
@@ -249,7 +254,7 @@ static int move_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
     }
     endpoint->request = connection;
     tcp_socket_set_traffic_class(endpoint, connection->stream.fd);
-    return tcp_connection_watch(connection);
+    return 0;
 }
 
 int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
