@@ -135,7 +135,7 @@ TEXT = rf"({LITERAL}(?:\s*(?:{LITERAL}|PRI\w+))*)"
 TEXTS = re.compile(rf"\b(?:snprintf|refuse\w*)\(\s*(?:text|why|reason)\b[^;\"]*?{TEXT}", re.DOTALL)
 # Those that are chosen and handed on, as sentences: a word or two is the name of a state.
 CHOSEN = re.compile(
-    rf"(?:\bwhy = |\w_(?:connection_end|peer_lost|peer_absent)\([^;\"]*?|\[[A-Z_]+\] =\s*\(?){TEXT}",
+    rf"(?:\bwhy = |\.text = |\w_(?:connection_end|peer_lost|peer_absent)\([^;\"]*?|\[[A-Z_]+\] =\s*\(?){TEXT}",
     re.DOTALL,
 )
 # Clauses that several texts of one file share.
