@@ -87,6 +87,7 @@ class Hub:
         self._owned = threading.Lock()  # by the owner while it acts; nobody waits for it
         self._under_way: deque[Any] = deque()  # requests that the task awaits
         self._task: asyncio.Task[None] | None = None
+        self._waiting: set[asyncio.Task[None]] = set()  # for receives of what has ended
         loop = asyncio.get_running_loop()
         self._loop = weakref.ref(loop)
         self._with_loop = weakref.finalize(loop, endpoint.close)
@@ -167,6 +168,18 @@ class Hub:
             # A task refers to its loop, and the hub of a loop must not keep that alive.
             self._task = None
 
+    def _tidy_after(self, request: Any) -> None:
+        """Go on as soon as a receive has finished: sends that are under way may wait for the other side."""
+        if self._is_here():
+            waiting = asyncio.create_task(self._await_and_tidy(request))
+            self._waiting.add(waiting)
+            waiting.add_done_callback(self._waiting.discard)
+
+    async def _await_and_tidy(self, request: Any) -> None:
+        with suppress(FabricError):
+            await request
+        self.tidy()
+
     def end(self, ended: Ended) -> None:
         """Take over what is left of a connection; from any thread."""
 
@@ -175,7 +188,7 @@ class Hub:
             # It was too late to cancel what still runs, and nobody awaits it any more.
             for request in (ended.reading, *ended.frames):
                 if request is not None and not request.done:
-                    self.see_to(request)
+                    self._tidy_after(request)
             self._look_after_ended()
 
         self.have_done(take_over)
@@ -220,10 +233,12 @@ class Hub:
 
     def _is_over(self, ended: Ended) -> bool:
         try:
-            self._say_goodbye(ended)
+            # Without room this side still receives: the other one may wait for that, with a full queue of its own.
+            with suppress(Again):
+                self._say_goodbye(ended)
             self._discard(ended)
             ended.sent = [each for each in ended.sent if not each.done]
-            if ended.said_goodbye and not ended.sent and not ended.frames:
+            if ended.said and ended.said_goodbye and not ended.sent and not ended.frames:
                 return True
         except Again:
             pass
@@ -282,7 +297,7 @@ class Hub:
         request = self.endpoint.trecv(
             ended.peer, tag=wire.tag(kind, ended.number), incarnation=ended.incarnation
         )
-        self.see_to(request)
+        self._tidy_after(request)
         return request
 
 

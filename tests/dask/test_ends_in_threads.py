@@ -133,6 +133,34 @@ def test_a_frame_that_still_comes_is_awaited() -> None:
     run(test())
 
 
+def test_a_side_without_room_receives() -> None:
+    """Two sides that both end with full transmit queues would wait for each other."""
+
+    async def test() -> None:
+        hub, endpoint, ended = new_hub()
+        endpoint.may_go_on.set()
+        tsend, trecv = endpoint.tsend, endpoint.trecv
+        has_received = False
+
+        def send(*arguments: Any, **names: Any) -> Done:
+            if not has_received:
+                raise Again("the transmit queue is full")
+            return tsend(*arguments, **names)
+
+        def receive(*arguments: Any, **names: Any) -> Done:
+            nonlocal has_received
+            has_received = True
+            return trecv(*arguments, **names)
+
+        endpoint.tsend, endpoint.trecv = send, receive
+        hub.end(ended)
+        while hub._ended:
+            await asyncio.sleep(0)
+        check_sent_once(hub, endpoint, ended)
+
+    run(test())
+
+
 def test_after_the_loop_one_thread_ends_and_others_do_not_wait_for_it() -> None:
     async def made() -> tuple[Any, Any, Any]:
         return new_hub()
