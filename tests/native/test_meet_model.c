@@ -86,7 +86,7 @@ struct ofpi_meet_decision __wrap_ofpi_meet_decision_find(enum ofpi_meet_state st
 
 static int who_of(const struct ofp_peer *peer) { return (int)(peer - peers); }
 
-static struct ofpi_meeting *find(const struct ofp_peer *peer)
+static struct ofpi_meeting *find_meeting_of_peer(const struct ofp_peer *peer)
 {
     struct side *side = &now.side[who_of(peer)];
 
@@ -182,7 +182,7 @@ static void use(struct ofp_peer *peer)
 }
 
 static const struct ofpi_meeting_ops ops = {
-    .find = find,
+    .find = find_meeting_of_peer,
     .dial = dial,
     .accept = accept_request,
     .refuse = put_off,

@@ -227,7 +227,7 @@ static void close_path(struct ofpi_path *path)
 {
     const struct wire *wire = wire_of(path);
 
-    /* What ends with the path comes before the event that it is closed. */
+    /* Moves that end with the path are reported before the event that it is closed. */
     end_late_moves(endpoint_of(path->channel), path);
     rdmfake_line_close(wire->line, wire->side, path);
 }

@@ -178,5 +178,5 @@ static void run_flood(void)
     pair_close(&a, &b);
 }
 
-/* What waits for space is tried again each 200 us, and a round may have space for one alone. */
+/* The budget is long: a send that waits for space is tried again each 200 us, and a round may have space for one alone. */
 const struct program program_flood = {"flood", "fake,shm,tcp,rdm,link,link-rdm", 400 * MS, run_flood, NULL};

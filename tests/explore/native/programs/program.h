@@ -62,7 +62,7 @@ void sides_close(struct side *a, struct side *b);
 /* A message each way, then both are closed. */
 void pair_close(struct side *a, struct side *b);
 
-/* What an application does between two calls: often nothing, else it computes, and makes no progress for so long. */
+/* Compute, as an application between two calls, or return at once: the run draws it. Nobody makes progress meanwhile. */
 void compute_a_while(void);
 /* Bytes that say which message they are of. */
 void message_fill(uint8_t *bytes, uint64_t length, uint32_t number);
