@@ -13,7 +13,7 @@ from ofipy import AtomicOp, Group
 @pytest.fixture
 def group() -> Iterator[Group]:
     """A group of this process alone."""
-    with ofipy.job().group() as alone:
+    with ofipy.job() as job, job.group() as alone:
         yield alone
 
 
@@ -78,17 +78,18 @@ def test_a_reduction_without_a_buffer_is_refused(group: Group) -> None:
 
 
 def test_a_closed_group_refuses_collectives() -> None:
-    group = ofipy.job().group()
-    group.close()
-    with pytest.raises(ofipy.Closed):
-        group.barrier()
-    with pytest.raises(ofipy.Closed):
-        group.allreduce(np.zeros(1))
+    with ofipy.job() as job:
+        group = job.group()
+        group.close()
+        with pytest.raises(ofipy.Closed):
+            group.barrier()
+        with pytest.raises(ofipy.Closed):
+            group.allreduce(np.zeros(1))
 
 
 def test_a_group_that_nobody_holds_stays_while_its_collective_runs() -> None:
-    with ofipy.open(provider="shm") as endpoint:
-        group = ofipy.job().group(endpoint)
+    with ofipy.job() as job, ofipy.open(provider="shm") as endpoint:
+        group = job.group(endpoint)
         request = group.allreduce(np.array([2.0]))
         del group
         assert request.wait()[0] == 2

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_an_old_library_is_named(tmp_path: Path) -> None:
     source.write_text("int nothing;\n")
     subprocess.run(
         [
-            os.environ.get("CC", "cc"),
+            *shlex.split(os.environ.get("CC", "cc")),
             "-shared",
             "-fPIC",
             "-Wl,-soname,libibverbs.so.1",
