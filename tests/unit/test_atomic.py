@@ -55,7 +55,14 @@ def executor(tmp_path_factory: pytest.TempPathFactory) -> Any:
     source = ROOT / "native" / "src"
     library = tmp_path_factory.mktemp("executor") / "executor.so"
     files = [*sorted((source / "atomic").glob("*.c")), source / "base" / "lock.c"]
-    command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC"]
+    command = [
+        *shlex.split(os.environ.get("CC", "cc")),
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-O2",
+        "-shared",
+        "-fPIC",
+    ]
     command += ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
     command += [
         "-I",
