@@ -64,12 +64,12 @@ def read_threads(tree: Tree, pid: int) -> Threads:
     """The threads of a process; nothing of one that has ended meanwhile."""
     tasks = [f"proc/{pid}/task/{task}" for task in tree.names(f"proc/{pid}/task")]
     states = [(tree.line(f"{task}/stat") or "").rpartition(") ")[2][:1] for task in tasks]
-    waits = [tree.line(f"{task}/wchan") for task in tasks]
-    told = [each for each in waits if each is not None and each != "0"]
+    # A thread that runs waits for nothing. Of one that sleeps the kernel says nothing (0) to those who may not know.
+    waits = [tree.line(f"{task}/wchan") for task, state in zip(tasks, states, strict=True) if state != "R"]
     environment = tree.text(f"proc/{pid}/environ") or ""
     return Threads(
         states="".join(states),
-        polls=not told or any("poll" in each for each in told),
+        polls=any(each in (None, "0") or "poll" in each for each in waits),
         most_bytes=read_bound(environment, _BYTES),
         most_announcements=read_bound(environment, _ANNOUNCEMENTS),
     )
