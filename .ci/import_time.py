@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fail when `import ofipy` takes more than 100 ms longer than `import numpy`, which it needs."""
+"""Fail when `import ofipy` takes longer than `import numpy`, which it leaves to the first call that needs an array."""
 
 import subprocess
 import sys
 import time
 
-LIMIT = 0.1
 ROUNDS = 9
 
 
@@ -19,5 +18,7 @@ def seconds(statement: str) -> float:
 # In turn, so that a busy moment of the machine meets both; the least of each, since nothing makes an import too quick.
 rounds = [(seconds("import numpy"), seconds("import ofipy")) for _ in range(ROUNDS)]
 numpy, ofipy = (min(times) for times in zip(*rounds, strict=True))
-print(f"import ofipy takes {(ofipy - numpy) * 1e3:.0f} ms more than import numpy ({numpy * 1e3:.0f} ms)")
-sys.exit(ofipy - numpy > LIMIT)
+print(
+    f"import ofipy takes {ofipy * 1e3:.0f} ms, import numpy {numpy * 1e3:.0f} ms, each with the interpreter's start"
+)
+sys.exit(ofipy > numpy)

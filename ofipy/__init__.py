@@ -65,7 +65,7 @@ from ofipy._base.flags import (
     Threading,
 )
 from ofipy._completion.counter import Counter, DeferredWork
-from ofipy._completion.cq import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
+from ofipy._completion.cq import CompletionBatch, CompletionQueue
 from ofipy._completion.eq import Event, EventKind, EventQueue
 from ofipy._completion.request import Message, MessageRequest, PreparedRequest, Request
 from ofipy._completion.together import start, wait_all, wait_any
@@ -76,7 +76,7 @@ from ofipy._discovery.av import AddressVector, Peer
 from ofipy._discovery.hooks import Hook
 from ofipy._discovery.info import AddressFormat, Explanation, Info, getinfo
 from ofipy._discovery.providers import PROVIDER_ABI, Provider
-from ofipy._memory.records import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
+from ofipy._memory.records import RECORD_VERSION
 from ofipy._memory.region import Region
 from ofipy._memory.remote import RemoteRegion
 from ofipy._objects.endpoint import Endpoint, EndpointAlias
@@ -95,6 +95,7 @@ from ofipy._operations.objects import ObjectRequest, Serializer
 if TYPE_CHECKING:
     from ofipy import measure
     from ofipy._completion.selector import Selector, loop
+    from ofipy._memory.records import COMPLETION_DTYPE, OPERATION_DTYPE, SEGMENT_DTYPE
     from ofipy._objects.group import Group
     from ofipy._operations.collective_start import CollectiveRequest
     from ofipy.executor import Executor
@@ -210,10 +211,13 @@ __all__ = [
 
 # What a program with open(), tsend() and trecv() never asks for: imported when it is first named.
 _LATER = {
+    "COMPLETION_DTYPE": "ofipy._memory.records",
     "CollectiveRequest": "ofipy._operations.collective_start",
     "Executor": "ofipy.executor",
     "Group": "ofipy._objects.group",
     "Job": "ofipy.jobs.job",
+    "OPERATION_DTYPE": "ofipy._memory.records",
+    "SEGMENT_DTYPE": "ofipy._memory.records",
     "Selector": "ofipy._completion.selector",
     "job": "ofipy.jobs.join",
     "loop": "ofipy._completion.selector",

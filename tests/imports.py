@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""List what ``import ofipy`` takes beyond ``import numpy``: ``python -m tests.imports``.
+"""List what ``import ofipy`` takes, beside ``import numpy``: ``python -m tests.imports``.
 
 Many processes import both, and each value is the least of them, since nothing makes an import too quick. Half of the
 processes have a stopwatch in each part of the import, which takes some time itself; the other half show how much.
@@ -35,10 +35,10 @@ def main() -> None:
     for _ in range(options.starts):
         plain.append(start(options.python, "plain"))
         hooked.append(start(options.python))
-    numpy, beyond = (min(values) / 1e6 for values in zip(*plain, strict=True))
-    print(f"numpy {numpy:.2f} ms, ofipy {beyond:.2f} ms more: {1 + beyond / numpy:.2f} of numpy")
+    ofipy, numpy = (min(values) / 1e6 for values in zip(*plain, strict=True))
+    print(f"ofipy {ofipy:.2f} ms, numpy after that {numpy:.2f} ms")
     total = min(sum(each["spent"].values()) for each in hooked) / 1e6
-    print(f"the parts of the latter, with stopwatches {total:.2f} ms:")
+    print(f"the parts of the former, with stopwatches {total:.2f} ms:")
     for part in sorted(hooked[0]["spent"], key=lambda part: -hooked[0]["spent"][part]):
         spent = min(each["spent"].get(part, 0) for each in hooked) / 1e6
         print(f"{part:17} {spent:6.2f} ms  {hooked[0]['count'][part]:4} times")

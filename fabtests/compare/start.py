@@ -25,7 +25,7 @@ class Start(Case):
         return Entrant(STARTER)
 
     def peer_cells(self, line: Line) -> dict[str, Cell]:
-        """Importing numpy, which ofipy needs."""
+        """Importing numpy, which ofipy leaves to the first call that needs an array."""
         return {"numpy": Cell(self.own, "numpy", line.size)}
 
     def calibrate(self, field: Field, cell: Cell) -> int:

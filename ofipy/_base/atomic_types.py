@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import enum
+from functools import cache
 from typing import TYPE_CHECKING, Literal, Self
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.binding import lib
 from ofipy._base.errors import BufferTypeError, InvalidArgument
 from ofipy._base.flags import Op
@@ -76,7 +76,7 @@ class Datatype(enum.IntEnum):
     @property
     def dtype(self) -> np.dtype[np.generic]:
         """The type as numpy names it."""
-        return _DTYPES[self]
+        return np.dtype(_DTYPES[self])
 
     @classmethod
     def from_dtype(cls, dtype: npt.DTypeLike) -> Self:
@@ -96,30 +96,34 @@ class Datatype(enum.IntEnum):
             wanted = np.dtype(dtype)
         except TypeError:
             raise BufferTypeError(f"{dtype!r} is not a dtype", remedy=_KNOWN) from None
-        found = _DATATYPES.get(wanted)
+        found = _datatypes().get(wanted)
         if found is None:
             remedy = _KNOWN if wanted.isnative else "convert it to this machine's byte order"
             raise BufferTypeError(f"atomic operations do not work on dtype {wanted}", remedy=remedy)
         return cls(found)
 
 
-_DTYPES: dict[Datatype, np.dtype[np.generic]] = {
-    Datatype.INT8: np.dtype(np.int8),
-    Datatype.UINT8: np.dtype(np.uint8),
-    Datatype.INT16: np.dtype(np.int16),
-    Datatype.UINT16: np.dtype(np.uint16),
-    Datatype.INT32: np.dtype(np.int32),
-    Datatype.UINT32: np.dtype(np.uint32),
-    Datatype.INT64: np.dtype(np.int64),
-    Datatype.UINT64: np.dtype(np.uint64),
-    Datatype.FLOAT: np.dtype(np.float32),
-    Datatype.DOUBLE: np.dtype(np.float64),
-    Datatype.FLOAT_COMPLEX: np.dtype(np.complex64),
-    Datatype.DOUBLE_COMPLEX: np.dtype(np.complex128),
-    Datatype.FLOAT16: np.dtype(np.float16),
+_DTYPES = {
+    Datatype.INT8: "int8",
+    Datatype.UINT8: "uint8",
+    Datatype.INT16: "int16",
+    Datatype.UINT16: "uint16",
+    Datatype.INT32: "int32",
+    Datatype.UINT32: "uint32",
+    Datatype.INT64: "int64",
+    Datatype.UINT64: "uint64",
+    Datatype.FLOAT: "float32",
+    Datatype.DOUBLE: "float64",
+    Datatype.FLOAT_COMPLEX: "complex64",
+    Datatype.DOUBLE_COMPLEX: "complex128",
+    Datatype.FLOAT16: "float16",
 }
-_DATATYPES = {dtype: datatype for datatype, dtype in _DTYPES.items()}
-_KNOWN = "known are " + ", ".join(str(dtype) for dtype in _DATATYPES)
+_KNOWN = "known are " + ", ".join(_DTYPES.values())
+
+
+@cache
+def _datatypes() -> dict[np.dtype[np.generic], Datatype]:
+    return {np.dtype(name): datatype for datatype, name in _DTYPES.items()}
 
 
 def parse_datatype(dtype: Datatype | npt.DTypeLike) -> Datatype:

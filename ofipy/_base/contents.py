@@ -4,8 +4,7 @@
 import re
 from typing import Any
 
-from numpy import ndarray
-
+from ofipy._base.arrays import is_array
 from ofipy._base.errors import BufferTypeError
 
 __all__ = ["holds_objects", "plain_bytes", "refuse_objects"]
@@ -15,7 +14,7 @@ def holds_objects(buffer: Any) -> bool:
     """Whether its elements, or fields of them, are Python objects; False for what is not memory."""
     if isinstance(buffer, bytes | bytearray):
         return False
-    if isinstance(buffer, ndarray):
+    if is_array(buffer):
         return bool(buffer.dtype.hasobject)
     try:
         with memoryview(buffer) as view:

@@ -5,8 +5,7 @@ import enum
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-import numpy as np
-
+from ofipy._base.arrays import is_numpy_integer, np
 from ofipy._base.binding import lib
 from ofipy._base.errors import InvalidArgument
 
@@ -44,7 +43,7 @@ class Flags(enum.Flag):
 
     @classmethod
     def _missing_(cls, value: object) -> Any:
-        return cls(int(value)) if isinstance(value, np.integer) else super()._missing_(value)
+        return cls(int(value)) if is_numpy_integer(value) else super()._missing_(value)
 
 
 class Op(enum.IntEnum):

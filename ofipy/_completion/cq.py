@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Completion queues: many completions a call, no Python object for any."""
 
+from __future__ import annotations
+
 import errno as codes
 import time
 import weakref
 from collections import deque
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._base.errors import FabricError, TimedOut
 from ofipy._base.flags import Completed
 from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.limits import LIMITS, limit, whole_number
 from ofipy._discovery.domain import Child, D
-from ofipy._memory.records import record_dtype
+from ofipy._memory import records
 from ofipy._requests import Notices
 
-__all__ = ["COMPLETION_DTYPE", "CompletionBatch", "CompletionQueue", "Rows", "describe_flags"]
+__all__ = ["CompletionBatch", "CompletionQueue", "Rows", "describe_flags"]
 
-COMPLETION_DTYPE = record_dtype("struct ofp_completion", 64)
-
-Rows = np.ndarray[Any, np.dtype[np.void]]
+if TYPE_CHECKING:
+    Rows: TypeAlias = np.ndarray[Any, np.dtype[np.void]]
 
 _ROWS = ffi.typeof("struct ofp_completion[]")
 
@@ -87,7 +87,7 @@ class CompletionQueue(Child[D]):
                 )
             )
 
-    def batch(self, count: int) -> "CompletionBatch":
+    def batch(self, count: int) -> CompletionBatch:
         """Room for `count` completions, allocated once, to read into again and again."""
         return CompletionBatch(self, whole_number("count", count, *LIMITS["completions"]))
 
@@ -116,10 +116,10 @@ class CompletionQueue(Child[D]):
             self._leave(batch)
             raise
 
-    def _batch(self, max: int) -> "CompletionBatch":
+    def _batch(self, max: int) -> CompletionBatch:
         return self._interrupted.popleft() if self._interrupted else self.batch(max)
 
-    def _leave(self, batch: "CompletionBatch") -> None:
+    def _leave(self, batch: CompletionBatch) -> None:
         """What an interrupted call has taken comes with the next one."""
         if batch._core.count > 0:
             self._interrupted.append(batch)
@@ -197,7 +197,7 @@ class CompletionBatch(ProcessBound):
     def __init__(self, cq: CompletionQueue, size: int) -> None:
         self._cq = cq
         self._size = size
-        self._rows: Rows = np.zeros(size, dtype=COMPLETION_DTYPE)
+        self._rows: Rows = np.zeros(size, dtype=records.COMPLETION_DTYPE)
         self._core = ffi.new(
             "struct ofp_cq_batch *", {"rows": ffi.from_buffer(_ROWS, self._rows), "size": size}
         )

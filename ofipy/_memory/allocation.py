@@ -15,8 +15,7 @@ from _bisect import bisect_right, insort_right  # of `bisect`, whose import take
 from _thread import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.binding import Text, check, ffi, lib
 from ofipy._base.flags import Access
 from ofipy._base.lifetime import Opening

@@ -7,8 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.binding import ffi, lib
 from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import AccessDenied, BufferTypeError, InvalidArgument

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.binding import ffi
 from ofipy._base.errors import BufferTypeError
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.binding import ffi, lib
 
 if TYPE_CHECKING:
@@ -18,13 +17,16 @@ __all__ = ["LAYOUT", "make_layout"]
 LAYOUT: int = lib.OFP_LAYOUT
 """As the number of segments of a record: `segments` is the address of a layout."""
 
-# struct ofp_layout_part and struct ofp_dimension; records.py checks the sizes.
-_PART = np.dtype(
-    [("address", "u8"), ("run", "u8"), ("length", "u8"), ("start", "u8"), ("rank", "u4"), ("dimension", "u4")]
-)
-_DIMENSION = np.dtype([("count", "u8"), ("stride", "i8")])
-assert _PART.itemsize == ffi.sizeof("struct ofp_layout_part")
-assert _DIMENSION.itemsize == ffi.sizeof("struct ofp_dimension")
+# The fields of struct ofp_layout_part and struct ofp_dimension.
+_PART = [
+    ("address", "u8"),
+    ("run", "u8"),
+    ("length", "u8"),
+    ("start", "u8"),
+    ("rank", "u4"),
+    ("dimension", "u4"),
+]
+_DIMENSION = [("count", "u8"), ("stride", "i8")]
 
 
 def make_layout(arrays: Iterable[npt.NDArray[Any]]) -> tuple[Any, int, Any]:
@@ -54,6 +56,8 @@ def make_layout(arrays: Iterable[npt.NDArray[Any]]) -> tuple[Any, int, Any]:
         dimensions += own
         start += array.nbytes
     part_table, dimension_table = np.array(parts, _PART), np.array(dimensions, _DIMENSION)
+    assert part_table.itemsize == ffi.sizeof("struct ofp_layout_part")
+    assert dimension_table.itemsize == ffi.sizeof("struct ofp_dimension")
     layout = ffi.new(
         "struct ofp_layout *",
         {

@@ -16,8 +16,7 @@ from _thread import RLock
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ofipy._base.arrays import is_array, np
 from ofipy._base.binding import ffi, lib
 
 if TYPE_CHECKING:
@@ -55,7 +54,9 @@ class OwnedMemory:
 
     def find(self, array: Any, address: int, length: int) -> tuple[int, int] | None:
         """The region of the array that owns these bytes of `array`, and where they are in it; None: there is none."""
-        owner = array
+        if not is_array(array):
+            return None
+        owner: Any = array
         while type(owner) is np.ndarray and owner.base is not None:
             owner = owner.base
         if type(owner) is not np.ndarray:

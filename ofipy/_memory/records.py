@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operation records as numpy sees them."""
 
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
+from ofipy._base.arrays import np
 from ofipy._base.binding import ffi, lib
 from ofipy._base.limits import whole_number
 
-__all__ = ["OPERATION_DTYPE", "RECORD_VERSION", "SEGMENT_DTYPE", "operations", "record_dtype"]
+__all__ = [
+    "COMPLETION_DTYPE",
+    "OPERATION_DTYPE",
+    "RECORD_VERSION",
+    "SEGMENT_DTYPE",
+    "operations",
+    "record_dtype",
+]
 
 RECORD_VERSION: int = lib.OFP_RECORD_VERSION
 """Version of the layouts of :data:`OPERATION_DTYPE` and :data:`COMPLETION_DTYPE`."""
@@ -34,8 +42,25 @@ def record_dtype(name: str, size: int) -> np.dtype[np.void]:
     return dtype
 
 
-OPERATION_DTYPE = record_dtype("struct ofp_operation", 128)
-SEGMENT_DTYPE = record_dtype("struct ofp_segment", 24)
+if TYPE_CHECKING:
+    COMPLETION_DTYPE: np.dtype[np.void]
+    OPERATION_DTYPE: np.dtype[np.void]
+    SEGMENT_DTYPE: np.dtype[np.void]
+
+_RECORDS = {
+    "COMPLETION_DTYPE": ("struct ofp_completion", 64),
+    "OPERATION_DTYPE": ("struct ofp_operation", 128),
+    "SEGMENT_DTYPE": ("struct ofp_segment", 24),
+}
+
+
+def __getattr__(name: str) -> np.dtype[np.void]:
+    """A dtype is made when it is first named, since that imports numpy; then it is an attribute of the module."""
+    if name not in _RECORDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Of two threads both get the dtype of the first: posting.py compares identities.
+    dtype: np.dtype[np.void] = globals().setdefault(name, record_dtype(*_RECORDS[name]))
+    return dtype
 
 
 def operations(count: int) -> np.ndarray[Any, np.dtype[np.void]]:
@@ -43,4 +68,4 @@ def operations(count: int) -> np.ndarray[Any, np.dtype[np.void]]:
     count = whole_number("count", count, 0, lib.OFP_COUNT_MAX, "records")
     memory = ffi.new("char[]", count * 128 + 64)
     skip = -int(ffi.cast("uintptr_t", memory)) % 64
-    return np.frombuffer(ffi.buffer(memory), dtype=OPERATION_DTYPE, count=count, offset=skip)
+    return np.frombuffer(ffi.buffer(memory), dtype=__getattr__("OPERATION_DTYPE"), count=count, offset=skip)

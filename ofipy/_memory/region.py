@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import BufferTypeError, Closed, FabricError, InvalidArgument, NotSupported

@@ -7,8 +7,6 @@ import errno as codes
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
-
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import InvalidArgument, NotSupported
 from ofipy._base.flags import Access, Flag, complete_flags, parse_flags
@@ -35,6 +33,7 @@ from ofipy._operations.poster import CLOSED, Poster, make_poster
 from ofipy._operations.refused import check_defaults
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     from ofipy._memory.accepted import Memory
@@ -385,7 +384,7 @@ class Endpoint(Child[P]):
     def empty(
         self,
         shape: int | tuple[int, ...],
-        dtype: npt.DTypeLike = np.uint8,
+        dtype: npt.DTypeLike = "uint8",
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
         counters: Mapping[RegionClass, Counter] | None = None,

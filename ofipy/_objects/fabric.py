@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-import numpy as np
-
 from ofipy._base import config
+from ofipy._base.arrays import np
 from ofipy._base.atomic_types import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.encryption import check_encryption
@@ -320,7 +319,7 @@ class Domain(Resource):
     def empty(
         self,
         shape: int | tuple[int, ...],
-        dtype: "npt.DTypeLike" = np.uint8,
+        dtype: "npt.DTypeLike" = "uint8",
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
         counters: "Mapping[RegionClass, Counter] | None" = None,

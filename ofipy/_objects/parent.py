@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from ofipy._base.flags import Access
 from ofipy._completion.counter import Counter, RegionClass
 from ofipy._completion.cq import CompletionQueue
@@ -43,7 +41,7 @@ class Parent(MemoryDomain, Protocol):
     def empty(
         self,
         shape: int | tuple[int, ...],
-        dtype: npt.DTypeLike = np.uint8,
+        dtype: npt.DTypeLike = "uint8",
         *,
         access: Access | str | Iterable[Access | str] = ...,
         counters: Mapping[RegionClass, Counter] | None = ...,

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.atomic_types import AtomicOp, Datatype, parse_datatype
 from ofipy._base.binding import lib
 from ofipy._base.errors import BufferTypeError, InvalidArgument

@@ -6,8 +6,7 @@ from __future__ import annotations
 import errno as codes
 from typing import Any, Final, Literal
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.binding import ffi, lib
 from ofipy._base.errors import FabricError, InvalidArgument
 from ofipy._operations.collective_calls import own_block

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ofipy._base.arrays import np
 from ofipy._base.atomic_types import AtomicOp, Datatype
 from ofipy._base.binding import ffi, lib
 from ofipy._base.errors import BufferTypeError, InvalidArgument

@@ -6,8 +6,6 @@ from __future__ import annotations
 import errno as codes
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ofipy._base.atomic_types import AtomicOp, Datatype, parse_datatype
 from ofipy._base.binding import check, lib
 from ofipy._base.errors import InvalidArgument
@@ -15,12 +13,13 @@ from ofipy._base.flags import parse_enum
 from ofipy._completion.counter import Counter, DeferredWork, new_work, queue_work
 from ofipy._completion.counter import defer as defer_work
 from ofipy._discovery.domain import Domain
+from ofipy._memory import records
 from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.buffers import region_memory
-from ofipy._memory.records import OPERATION_DTYPE
 from ofipy._memory.region import Region
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
 __all__ = ["defer", "defer_reduce", "flush_work"]
@@ -50,7 +49,7 @@ def defer(
     InvalidArgument, NotSupported and other FabricError
         When the record is refused.
     """
-    if operation.dtype != OPERATION_DTYPE or operation.size != 1:
+    if operation.dtype != records.OPERATION_DTYPE or operation.size != 1:
         raise InvalidArgument("one record of OPERATION_DTYPE is meant", operation="defer")
     return defer_work(self, lib.OFP_WORK_OPERATION, after, completes, 0, operation.tobytes())
 

@@ -8,8 +8,6 @@ The memory of a posted operation is the program's to keep until its completion. 
 import errno as codes
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ofipy._base.binding import failure, ffi, lib
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
@@ -18,13 +16,15 @@ from ofipy._base.owner import check_owner
 from ofipy._base.renamed import remote_data_from
 from ofipy._completion.counter import counter_reaching
 from ofipy._discovery.av import PEER_ANY, own_peer
+from ofipy._memory import records
 from ofipy._memory.buffers import make_record, region_memory
-from ofipy._memory.records import OPERATION_DTYPE
 from ofipy._memory.region import Region
 from ofipy._operations.initiator import Initiator, addressee
 from ofipy._operations.refused import refusal
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ofipy._completion.counter import Counter
 
 __all__ = ["cancel", "post", "post_recv", "post_send", "post_trecv", "post_tsend"]
@@ -68,7 +68,7 @@ def post(
     if after is not None:
         return _post_after(self, operations, *counter_reaching(after, "post"))
     # Identity is the usual case, and cheaper to see than equality.
-    if operations.dtype is not OPERATION_DTYPE and operations.dtype != OPERATION_DTYPE:
+    if operations.dtype is not records.OPERATION_DTYPE and operations.dtype != records.OPERATION_DTYPE:
         raise InvalidArgument(
             f"records of dtype {operations.dtype}; OPERATION_DTYPE is meant", operation="post"
         )
@@ -89,7 +89,7 @@ def post(
 def _post_after(
     self: Initiator, operations: "np.ndarray[Any, np.dtype[np.void]]", counter: "Counter", threshold: int
 ) -> int:
-    if operations.dtype != OPERATION_DTYPE or not operations.flags.c_contiguous:
+    if operations.dtype != records.OPERATION_DTYPE or not operations.flags.c_contiguous:
         raise InvalidArgument("contiguous records of OPERATION_DTYPE are meant", operation="post")
     check_owner(self._domain, counter, "after", "post")
     accepted: int = lib.ofp_post_after(

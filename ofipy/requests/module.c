@@ -102,8 +102,7 @@ PyMODINIT_FUNC PyInit__requests(void)
 {
     PyObject *module = PyModule_Create(&definition);
 
-    if (!module || memory_numpy_load() != 0 || !add_module_types(module) ||
-        PyModule_AddIntConstant(module, "PLAIN", PLAIN) != 0 ||
+    if (!module || !add_module_types(module) || PyModule_AddIntConstant(module, "PLAIN", PLAIN) != 0 ||
         PyModule_AddIntConstant(module, "MESSAGE", MESSAGE) != 0 ||
         PyModule_AddIntConstant(module, "MANY", MANY) != 0 ||
         PyModule_AddIntConstant(module, "MISSES_ENOUGH", MISSES_ENOUGH) != 0 || add_name_lists(module) != 0)

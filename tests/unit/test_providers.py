@@ -116,10 +116,51 @@ def test_hints_leave_out_with_a_reason() -> None:
 def test_own_providers_are_not_looked_for() -> None:
     """Reading the entry points of all packages takes as long as opening ten endpoints."""
     script = (
-        "import sys, ofipy; ofipy.open(provider='shm').close(); ofipy.open().close(); "
-        "print(sorted({'importlib.metadata', 'importlib.util', 'tomllib', 'logging'} & set(sys.modules)))"
+        # What an environment imports at its start is not ofipy's.
+        "import sys; before = set(sys.modules); import ofipy; "
+        "ofipy.open(provider='shm').close(); ofipy.open().close(); "
+        "new = set(sys.modules) - before; "
+        "print(sorted({'importlib.metadata', 'importlib.util', 'tomllib', 'logging'} & new))"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("provider", ["shm", "tcp", "link"])
+def test_a_program_that_sends_bytes_does_not_import_numpy(provider: str) -> None:
+    """Its import takes twice as long as ofipy's; afterwards arrays pass as they do where it was imported first."""
+    script = f"""
+import sys
+import ofipy
+
+with ofipy.open(provider={provider!r}) as ep:
+    peer = ep.insert(ep.address)
+    for size in (5, 100_000):
+        sending = ep.tsend(bytes(size), peer, tag=size)
+        assert len(ep.trecv(tag=size).wait(timeout=30).data) == size
+        sending.wait(timeout=30)
+    memory = bytearray(5)
+    sending = ep.send(bytearray(b"bytes"), peer)
+    ep.recv_into(memory).wait(timeout=30)
+    sending.wait(timeout=30)
+    assert memory == b"bytes"
+    assert ep.info.caps & (ofipy.Cap.MSG | ofipy.Cap.TAGGED)
+    assert "numpy" not in sys.modules
+    import numpy
+    array, received = numpy.arange(5000.0), numpy.empty(5000)
+    sending = ep.tsend(array, peer, tag=1)
+    ep.trecv_into(received, tag=1).wait(timeout=30)
+    sending.wait(timeout=30)
+    assert (received == array).all()
+"""
+    subprocess.run([sys.executable, "-P", "-c", script], check=True, timeout=120)
+
+
+def test_memory_of_the_domain_imports_numpy() -> None:
+    script = (
+        "import sys, ofipy; ep = ofipy.open(provider='shm'); assert 'numpy' not in sys.modules; "
+        "assert ep.empty(3).tolist() == [0, 0, 0]; assert ofipy.COMPLETION_DTYPE is ofipy.COMPLETION_DTYPE; ep.close()"
+    )
+    subprocess.run([sys.executable, "-P", "-c", script], check=True, timeout=120)

@@ -83,8 +83,6 @@ struct segment_finder {
     uint64_t found_at_free_count; /* valid only while the count of frees is this */
 };
 
-/* Load numpy's C API: 0, or -1 with an exception. */
-int memory_numpy_load(void);
 extern const char memory_frees_count_doc[];
 PyObject *memory_frees_count(PyObject *module, PyObject *ignored);
 

@@ -12,11 +12,26 @@
 /* From this size on it pays to find out whether an array lies in memory of domain.empty, which the provider moves faster. */
 #define ALLOCATION_LOOKUP_SIZE 4096
 
-int memory_numpy_load(void)
+/*
+ * numpy is imported by programs that use arrays, and ofipy imports it for none that does not: no value is an array before it
+ * has been imported. False without an exception: it has not, or its C interface cannot be used, and ofipy._memory handles the
+ * value.
+ */
+static bool load_numpy(void)
 {
-    import_array1(-1);
-    return 0;
+    PyObject *modules = PyImport_GetModuleDict();
+
+    if (!modules || !PyDict_GetItemString(modules, "numpy"))
+        return false;
+    if (PyArray_ImportNumPyAPI() == 0)
+        return true;
+    PyErr_Clear();
+    return false;
 }
+
+static inline bool is_numpy_loaded(void) { return PyArray_API || load_numpy(); }
+
+static inline bool is_array(PyObject *object) { return is_numpy_loaded() && PyArray_CheckExact(object); }
 
 static bool get_number_attribute(PyObject *object, const char *name, uint64_t *number)
 {
@@ -166,7 +181,8 @@ bool memory_segment_fill(struct segment_finder *finder, PyObject *buffer, bool w
 {
     bool filled;
 
-    if (PyArray_CheckExact(buffer)) {
+    /* A program without arrays sends bytes, for which nobody looks for numpy. */
+    if (!PyBytes_CheckExact(buffer) && is_array(buffer)) {
         filled = fill_array_segment(finder, buffer, writable, segment);
     } else if ((PyObject *)Py_TYPE(buffer) == memory_python.Region) {
         filled = fill_region_segment(finder, buffer, segment);
@@ -216,14 +232,14 @@ static bool fill_array_layout(PyArrayObject *array, bool writable, struct ofp_op
 
 bool memory_layout_fill(PyObject *buffer, bool writable, struct ofp_operation *op, struct buffer_reference *reference)
 {
-    return PyArray_CheckExact(buffer) && fill_array_layout((PyArrayObject *)buffer, writable, op, reference);
+    return is_array(buffer) && fill_array_layout((PyArrayObject *)buffer, writable, op, reference);
 }
 
 /* ------------------------------------------------------------------------------------------------- operands of atomics */
 
 uint64_t memory_get_element_size(PyObject *buffer)
 {
-    npy_intp size = PyArray_CheckExact(buffer) ? PyArray_ITEMSIZE((PyArrayObject *)buffer) : 1;
+    npy_intp size = is_array(buffer) ? PyArray_ITEMSIZE((PyArrayObject *)buffer) : 1;
 
     return size > 0 ? (uint64_t)size : 1;
 }
@@ -250,10 +266,10 @@ PyObject *memory_operand_create(PyObject *value, uint8_t *datatype)
     PyObject *array = NULL;
     int found;
 
-    if (PyArray_CheckExact(value)) {
+    if (is_array(value)) {
         Py_INCREF(value);
         array = value;
-    } else if (PyArray_IsScalar(value, Generic)) {
+    } else if (is_numpy_loaded() && PyArray_IsScalar(value, Generic)) {
         array = PyArray_FromScalar(value, NULL);
     }
     found = array ? datatype_of_array((PyArrayObject *)array) : -1;
@@ -267,7 +283,7 @@ bool memory_is_alike(PyObject *object, PyObject *other)
 {
     PyArrayObject *array = (PyArrayObject *)object;
 
-    return PyArray_CheckExact(object) && datatype_of_array(array) == datatype_of_array((PyArrayObject *)other) &&
+    return is_array(object) && datatype_of_array(array) == datatype_of_array((PyArrayObject *)other) &&
            PyArray_SIZE(array) == PyArray_SIZE((PyArrayObject *)other);
 }
 
