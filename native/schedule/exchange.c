@@ -45,18 +45,21 @@ bool ofpi_allgather_build(const struct ofpi_plan *plan, uint64_t round, struct o
 
     if (plan->algorithm == OFPI_BRUCK)
         return build_bruck_allgather(plan, round, result);
+    /* The only member has nothing to exchange. */
+    if (round > 0 && round >= plan->size - 1)
+        return false;
     if (round == 0)
-        ofpi_round_add_copy(result, ofpi_place_of_out(ofpi_target_compute_offset(plan, rank)), ofpi_place_of_in(0),
-                            ofpi_target_compute_length(plan, rank));
-    if (round == 0 || round >= plan->size)
-        return round == 0;
-    sent = ofpi_rank_find_before(plan, round - 1);
-    received = ofpi_rank_find_before(plan, round);
+        ofpi_round_add_own_copy(result, ofpi_place_of_out(ofpi_target_compute_offset(plan, rank)), ofpi_place_of_in(0),
+                                ofpi_target_compute_length(plan, rank));
+    if (plan->size == 1)
+        return true;
+    sent = ofpi_rank_find_before(plan, round);
+    received = ofpi_rank_find_before(plan, round + 1);
     ofpi_round_add_receive(result, ofpi_rank_find_before(plan, 1),
                            ofpi_place_of_out(ofpi_target_compute_offset(plan, received)),
                            ofpi_target_compute_length(plan, received));
     ofpi_round_add_send(result, ofpi_rank_find_behind(plan, 1),
-                        ofpi_place_of_out(ofpi_target_compute_offset(plan, sent)),
+                        round ? ofpi_place_of_out(ofpi_target_compute_offset(plan, sent)) : ofpi_place_of_in(0),
                         ofpi_target_compute_length(plan, sent));
     return true;
 }
@@ -80,7 +83,7 @@ bool ofpi_alltoall_build(const struct ofpi_plan *plan, uint64_t round, struct of
         uint64_t length = ofpi_target_compute_length(plan, partner);
 
         if (partner == plan->rank) {
-            ofpi_round_add_copy(result, to, from, length);
+            ofpi_round_add_own_copy(result, to, from, length);
             continue;
         }
         ofpi_round_add_receive(result, partner, plan->in_place ? ofpi_place_of_temp(0) : to, length);

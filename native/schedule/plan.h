@@ -65,7 +65,8 @@ struct ofpi_place {
 /*
  * Steps. The transfers of a round may run at the same time and in any order; a reduction may be computed as soon as its
  * message is there. Copies follow, in their order, when all transfers have ended. In one round no transfer reads what
- * another step writes, except for a copy.
+ * another step writes, except for a copy. A copy that is `apart` has no such relation to any step: it may also be made
+ * while the transfers run. A round has one of them at most.
  */
 enum ofpi_step_kind {
     OFPI_STEP_SEND,    /* `from` to `rank`; `reduced`: its receiver reduces it */
@@ -77,7 +78,7 @@ enum ofpi_step_kind {
 struct ofpi_step {
     enum ofpi_step_kind kind;
     uint32_t rank;
-    bool reduced, lower;
+    bool reduced, lower, apart;
     struct ofpi_place from, to;
     uint64_t length; /* bytes; 0 in barriers only */
 };

@@ -60,6 +60,14 @@ static inline void ofpi_round_add_copy(struct ofpi_round *round, struct ofpi_pla
         ofpi_round_add_step(round,
                             (struct ofpi_step){.kind = OFPI_STEP_COPY, .from = from, .to = to, .length = length});
 }
+/* The member's own block, which no transfer of the round writes; those that read it read `from`. */
+static inline void ofpi_round_add_own_copy(struct ofpi_round *round, struct ofpi_place to, struct ofpi_place from,
+                                           uint64_t length)
+{
+    if (length)
+        ofpi_round_add_step(
+            round, (struct ofpi_step){.kind = OFPI_STEP_COPY, .apart = true, .from = from, .to = to, .length = length});
+}
 
 /* Bytes of the vector, or of a block where all have one length. */
 static inline uint64_t ofpi_plan_count_bytes(const struct ofpi_plan *plan) { return plan->count * plan->element; }

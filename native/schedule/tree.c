@@ -207,8 +207,8 @@ static bool build_linear_gather(const struct ofpi_plan *plan, uint64_t round, st
                                    ofpi_target_compute_length(plan, rank));
     }
     if (round == 0)
-        ofpi_round_add_copy(result, ofpi_place_of_out(ofpi_target_compute_offset(plan, plan->rank)),
-                            ofpi_place_of_in(0), ofpi_target_compute_length(plan, plan->rank));
+        ofpi_round_add_own_copy(result, ofpi_place_of_out(ofpi_target_compute_offset(plan, plan->rank)),
+                                ofpi_place_of_in(0), ofpi_target_compute_length(plan, plan->rank));
     return round * OFPI_LINEAR_WINDOW < plan->size;
 }
 
@@ -227,9 +227,9 @@ static bool build_linear_scatter(const struct ofpi_plan *plan, uint64_t round, s
                                 ofpi_source_compute_length(plan, rank));
     }
     if (round == 0)
-        ofpi_round_add_copy(result, ofpi_place_of_out(0),
-                            ofpi_place_of_in(ofpi_source_compute_offset(plan, plan->rank)),
-                            ofpi_source_compute_length(plan, plan->rank));
+        ofpi_round_add_own_copy(result, ofpi_place_of_out(0),
+                                ofpi_place_of_in(ofpi_source_compute_offset(plan, plan->rank)),
+                                ofpi_source_compute_length(plan, plan->rank));
     return round * OFPI_LINEAR_WINDOW < plan->size;
 }
 

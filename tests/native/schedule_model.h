@@ -68,12 +68,48 @@ static inline void check_round(const struct member *member)
     }
 }
 
+/* A copy that is apart writes nothing that a transfer reads or writes, and reads nothing that one writes. */
+static inline void check_copy_apart(const struct member *member, const struct ofpi_step *copy)
+{
+    const char *to = memory_of_place(member, copy->to), *from = memory_of_place(member, copy->from);
+
+    for (int i = 0; i < member->count; i++) {
+        const struct ofpi_step *step = &member->steps[i];
+        bool is_written = step->kind != OFPI_STEP_SEND;
+        const char *other = memory_of_place(member, is_written ? step->to : step->from);
+
+        if (step == copy)
+            continue;
+        assert_false(step->apart);
+        assert_false(to != from && do_overlap(to, other, copy->length, step->length));
+        assert_false(is_written && do_overlap(from, other, copy->length, step->length));
+    }
+}
+
+/* Copy what is apart: now, before the transfers, at every other member, and with the other copies elsewhere. */
+static inline void copy_apart(struct member *member)
+{
+    for (int i = 0; i < member->count; i++) {
+        const struct ofpi_step *step = &member->steps[i];
+
+        if (!step->apart)
+            continue;
+        assert_int_equal(step->kind, OFPI_STEP_COPY);
+        check_copy_apart(member, step);
+        if ((member->plan.rank + member->round) % 2)
+            continue;
+        memmove(memory_of_place(member, step->to), memory_of_place(member, step->from), step->length);
+        member->done[i] = true;
+    }
+}
+
 static inline void advance_member(struct member *member)
 {
     member->count = ofpi_plan_build_round(&member->plan, member->round, member->steps);
     assert_true(member->count <= (int)OFPI_STEPS_MAX);
     memset(member->done, 0, sizeof(member->done));
     check_round(member);
+    copy_apart(member);
 }
 
 /* End the round if all its transfers have ended. */
@@ -83,7 +119,7 @@ static inline bool end_round(struct member *member)
         if (is_transfer(&member->steps[i]) && !member->done[i])
             return false;
     for (int i = 0; i < member->count; i++)
-        if (!is_transfer(&member->steps[i]))
+        if (!is_transfer(&member->steps[i]) && !member->done[i])
             memmove(memory_of_place(member, member->steps[i].to), memory_of_place(member, member->steps[i].from),
                     member->steps[i].length);
     member->round++;

@@ -20,20 +20,45 @@
 enum turn {
     TURN_WAITS, /* the end of a transfer makes it due */
     TURN_STUCK, /* the transmit queue is full: try again */
-    TURN_MORE,  /* there is more to reduce, after others had their turn */
+    TURN_MORE,  /* there is more to reduce or to copy, after others had their turn */
     TURN_ENDED
 };
+
+/* Copy the next piece of a block, from `offset` on. The end of the piece. */
+static uint64_t copy_piece(const struct ofpi_collective *collective, const struct ofpi_step *step, uint64_t offset)
+{
+    char *to = ofpi_address_of_place(collective, step->to);
+    const char *from = ofpi_address_of_place(collective, step->from);
+    uint64_t length = step->length - offset;
+
+    if (to == from)
+        return step->length;
+    if (length > OFPI_COPIED_PIECE)
+        length = OFPI_COPIED_PIECE;
+    memcpy(to + offset, from + offset, length);
+    return offset + length;
+}
+
+/* While the transfers of the round run: copy a piece that is apart from them. False: nothing is left to copy. */
+static bool copy_meanwhile(struct ofpi_collective *collective, const struct ofpi_step *steps, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (steps[i].kind == OFPI_STEP_COPY && steps[i].apart && collective->copied < steps[i].length) {
+            collective->copied = copy_piece(collective, &steps[i], collective->copied);
+            return collective->copied < steps[i].length;
+        }
+    return false;
+}
 
 static void end_round(struct ofpi_collective *collective, const struct ofpi_step *steps, int count)
 {
     for (int i = 0; i < count; i++) {
-        char *to = ofpi_address_of_place(collective, steps[i].to);
-        const char *from = ofpi_address_of_place(collective, steps[i].from);
-
         if (steps[i].kind == OFPI_STEP_RECEIVE || steps[i].kind == OFPI_STEP_REDUCE)
             ofpi_ahead_store(collective->group, steps[i].rank, collective->sequence);
-        else if (steps[i].kind == OFPI_STEP_COPY && to != from)
-            memcpy(to, from, steps[i].length);
+        if (steps[i].kind != OFPI_STEP_COPY)
+            continue;
+        for (uint64_t copied = steps[i].apart ? collective->copied : 0; copied < steps[i].length;)
+            copied = copy_piece(collective, &steps[i], copied);
     }
 }
 
@@ -87,7 +112,7 @@ static enum turn run_rounds(struct ofpi_collective *collective)
         }
         if (!result) {
             if (!ofpi_landing_is_full(collective))
-                return TURN_WAITS;
+                return copy_meanwhile(collective, steps, count) ? TURN_MORE : TURN_WAITS;
             if (collective->turn_reduced < OFPI_REDUCED_PIECE)
                 continue;
             return TURN_MORE;

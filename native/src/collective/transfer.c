@@ -159,7 +159,8 @@ void ofpi_transfers_clear(struct ofpi_collective *collective)
 {
     OFPI_CHECK(!collective->in_flight);
     collective->posted = collective->arrived_count = 0;
-    collective->awaited = collective->piece_posted = collective->piece_reduced = collective->piece_sent = 0;
+    collective->awaited = collective->piece_posted = collective->piece_reduced = collective->piece_sent =
+        collective->copied = 0;
     for (uint32_t i = 0; i < OFPI_REDUCED_PIECES; i++)
         collective->landings[i].state = OFPI_LANDING_FREE;
 }
