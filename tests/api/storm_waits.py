@@ -51,11 +51,18 @@ def timed(request: ofipy.Request) -> bool:
     return True
 
 
+def without_error(request: ofipy.Request) -> bool:
+    error = request.exception()
+    if error is not None:
+        raise error
+    return request.done
+
+
 waits("wait", lambda request: request.wait() is not None)
 waits("wait-timeout", timed)
 waits("test", lambda request: request.test())
 waits("done", lambda request: request.done)
-waits("exception", lambda request: request.exception() is None and request.done)
+waits("exception", without_error)
 
 
 @case("cancel")

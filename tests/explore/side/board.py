@@ -84,6 +84,7 @@ class Board:
         self._calls, self._python = ctypes.PyDLL(calls), ctypes.PyDLL(python)
         self._waiting = ctypes.CDLL(None)
         self._kinds = Kind(0)
+        self._fault: Fault | None = None
         if self._steps.step_board_create() != 0:
             raise MemoryError("no memory for the board of steps")
 
@@ -96,7 +97,7 @@ class Board:
     def set(self, kinds: Kind, fault: Fault | None, endless_naps: bool) -> None:
         """Before a run is forked."""
         chosen = fault or Fault(0, "", 0, 0, Action.PASS)
-        self._kinds = kinds
+        self._kinds, self._fault = kinds, fault
         self._steps.step_board_set(
             int(kinds),
             int(endless_naps),
@@ -134,6 +135,11 @@ class Board:
     def happened(self) -> int:
         """How often the fault has happened."""
         return int(self._steps.step_happened())
+
+    @property
+    def has_failed_object(self) -> bool:
+        """Whether the fault was an allocation of Python's that failed, and has happened."""
+        return self._fault is not None and self._fault.kind == Kind.OBJECT and self.happened > 0
 
     def wait_for_fork(self) -> None:
         """Wait until a step wants this thread to fork."""

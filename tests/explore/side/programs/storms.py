@@ -21,6 +21,8 @@ from storm import INTERRUPTED
 from storm_cases import CASES, Case, Scene
 from targets import lacks
 
+import ofipy
+
 __all__ = ["list_programs"]
 
 assert interrupts.CASES is CASES
@@ -50,7 +52,10 @@ class StepStorm:
             strike()
 
     def attempt(self, call: Callable[[], Any], strike: Callable[[], Any] | None = None) -> Any:
-        """What the call returns, or INTERRUPTED, as there; no memory for an object is an interrupt like another."""
+        """What the call returns, or INTERRUPTED, as there; no memory for an object is an interrupt like another.
+
+        The library's own error of that kind says what became of an operation, and comes out.
+        """
         result: Any = INTERRUPTED
         try:
             self._strike, self._armed = strike, True
@@ -59,11 +64,11 @@ class StepStorm:
             # Before any call, which may run the handler: the result is there now.
             self._strike, self._armed = None, False
             self._board.disarm()
-        except (KeyboardInterrupt, MemoryError):
+        except (KeyboardInterrupt, MemoryError) as error:
             # The fault happens once. If it was an allocation of the lines above, the result is there.
             self._strike, self._armed = None, False
             self._board.disarm()
-            if not self._board.happened:
+            if not self._board.happened or isinstance(error, ofipy.NoMemory):
                 raise
             self._stage.notes += ["interrupted here:", *traceback.format_exc().splitlines()[-5:]]
         except BaseException:
@@ -84,12 +89,25 @@ def run_case(target: str, case: Case, stage: Stage) -> None:
     storm: Any = StepStorm(stage)
     scene = Scene(storm, target, Pair(target, case.options), stage.random)
     try:
-        for number, _ in enumerate(case.rounds(scene), start=1):
-            if number >= ROUNDS:
-                break
+        run_rounds(case, scene, stage)
         send_fresh(scene.pair)
     finally:
         scene.close()
+
+
+def run_rounds(case: Case, scene: Scene, stage: Stage) -> None:
+    """Some rounds, or as many as pass until the program is told of a message that is lost.
+
+    A receive of unknown size ends with NoMemory if the allocation for its message is the one that fails.
+    """
+    try:
+        for number, _ in enumerate(case.rounds(scene), start=1):
+            if number >= ROUNDS:
+                break
+    except ofipy.NoMemory as error:
+        if error.length is None or not stage.board.has_failed_object:
+            raise
+        stage.notes.append(f"told lost: {error}")
 
 
 def send_fresh(pair: Pair) -> None:
