@@ -268,7 +268,8 @@ struct tcp_connection {
     struct ofp_list reads;
     struct tcp_inbound in;
     char *stash; /* stalled: input that the core had no space for */
-    size_t stash_length;
+    uint32_t stash_length;
+    uint32_t asked;      /* stalled: HANGUP_TIMEOUTs after `stalled_at` at which the peer was last asked if it lives */
     uint64_t stalled_at; /* stalled: time when the core last accepted input */
 
     union {

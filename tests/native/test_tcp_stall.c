@@ -14,8 +14,10 @@ static int setup(void **state)
     if (!side)
         return -1;
     setenv("OFIPY_UNEXPECTED_SIZE", LIMIT, 1);
+    setenv("OFIPY_ANNOUNCEMENTS", "4", 1);
     tcp_side_open(side);
     unsetenv("OFIPY_UNEXPECTED_SIZE");
+    unsetenv("OFIPY_ANNOUNCEMENTS");
     *state = side;
     return 0;
 }
@@ -152,6 +154,61 @@ static void test_a_program_that_sleeps_hears_of_it(void **state)
     }
 }
 
+/* Announcements until they find no space in the socket: whatever follows, the end too, waits for the other side to read. */
+static void fill_socket(struct side *side, int fd)
+{
+    struct tcp_header header = {.op = TCP_ANNOUNCE, .tag = 1, .length = LONG};
+    uint8_t bytes[TCP_HEADER_MAX];
+    size_t size = tcp_header_encode(&header, 0, false, bytes), at = 0;
+
+    raw_send(fd, (struct tcp_header){.op = TCP_HELLO}, NULL, 0);
+    for (int quiet = 0; quiet < 1000; quiet++) {
+        ssize_t sent = send(fd, bytes + at, size - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (sent > 0) {
+            at = (at + (size_t)sent) % size;
+            quiet = 0;
+        }
+        ofp_domain_progress(side->domain);
+    }
+    assert_int_equal(statistics_of(side).announced_messages, 4);
+}
+
+/* The kernel of a process that has died repeats what found no space for half a minute. That is not waited for. */
+static void test_an_end_that_finds_no_space_is_noticed(void **state)
+{
+    struct side *side = *state;
+    int before = descriptors();
+    int fd = raw_meet_extended(side);
+
+    fill_socket(side, fd);
+    hang_up(fd, false);
+    until_lost(side, 1);
+    ofp_domain_progress(side->domain);
+    assert_int_equal(descriptors(), before);
+}
+
+/* What asks a peer that lives whether it does says nothing to it, and costs it nothing. */
+static void test_a_peer_that_lives_is_asked_each_second(void **state)
+{
+    struct side *side = *state;
+    int fd = raw_meet_extended(side);
+    uint8_t bytes[TCP_HEADER_BASE + 8];
+
+    fill_socket(side, fd);
+    for (int i = 0; i < 2; i++) {
+        struct tcp_header asked;
+
+        assert_true(raw_read(side, fd, bytes, sizeof(bytes)));
+        assert_null(tcp_header_decode(bytes, false, true, &asked));
+        assert_int_equal(asked.op, TCP_CREDIT);
+        assert_int_equal(asked.words[0], 0);
+    }
+    assert_int_equal(statistics_of(side).peers_lost, 0);
+    close(fd);
+    until_lost(side, 1);
+}
+
 /* It asks for more than it reads, and goes. A message of its that is half here holds nothing up then. */
 static void test_a_peer_that_reads_no_answers_ends(void **state)
 {
@@ -189,6 +246,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_peer_of_a_stalled_connection_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_received_in_time_is_not_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_program_that_sleeps_hears_of_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_end_that_finds_no_space_is_noticed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_peer_that_lives_is_asked_each_second, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_peer_that_reads_no_answers_ends, setup, teardown),
     };
 

@@ -20,6 +20,7 @@
 #include "stream/inbound.h"
 #include "connection/poller.h"
 #include "stream/queue.h"
+#include "stream/send.h"
 
 /* Copy the part of the current payload that is in the scratch buffer. Returns its length. */
 static size_t copy_scratch_payload(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
@@ -203,6 +204,7 @@ static void start_stall(struct tcp_connection *connection, const uint8_t *bytes,
     warn_of_stall(connection);
     OFP_CHECK(connection->stalled && connection->stash_length == 0);
     connection->stalled_at = tcp_core->now();
+    connection->asked = 0;
     clear_hot_connection(connection);
     if (length) {
         char *stash = malloc(length);
@@ -213,10 +215,26 @@ static void start_stall(struct tcp_connection *connection, const uint8_t *bytes,
         }
         memcpy(stash, bytes, length);
         connection->stash = stash;
-        connection->stash_length = length;
+        connection->stash_length = (uint32_t)length;
     }
     if (!ofp_list_linked(&connection->stall))
         ofp_list_append(&endpoint->stalled, &connection->stall);
+}
+
+/*
+ * The end of a peer's stream stays behind its last bytes if they find no space in the socket. The kernel of a peer that
+ * has died then repeats them for half a minute, and says nothing. It answers data by a reset, so this side sends some:
+ * credit of no bytes. A peer that lives ignores it.
+ */
+static void probe_stalled_peer(struct tcp_connection *connection)
+{
+    uint32_t passed = (uint32_t)((tcp_core->now() - connection->stalled_at) / HANGUP_TIMEOUT);
+
+    if (!connection->extended || connection->shut || connection->hangup || !ofp_list_empty(&connection->out) ||
+        passed == connection->asked)
+        return;
+    connection->asked = passed;
+    tcp_header_send(connection, &(struct tcp_header){.op = TCP_CREDIT});
 }
 
 bool tcp_stall_retry(struct tcp_connection *connection)
@@ -240,10 +258,14 @@ bool tcp_stall_retry(struct tcp_connection *connection)
         memmove(stash, stash + used, length - used);
     }
     connection->stash = stash;
-    connection->stash_length = length - used;
-    if (used)
-        connection->stalled_at = tcp_core->now();
-    return used > 0;
+    connection->stash_length = (uint32_t)(length - used);
+    if (!used) {
+        probe_stalled_peer(connection);
+        return false;
+    }
+    connection->stalled_at = tcp_core->now();
+    connection->asked = 0;
+    return true;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
