@@ -15,6 +15,8 @@ __all__ = ["ACTIONS", "ANSWERS", "KINDS", "Choice", "list_choices"]
 KINDS = {"call": 1, "system": 2, "memory": 4, "object": 8, "bytecode": 16, "await": 32}
 ACTIONS = ("pass", "fail", "short", "die", "late", "interrupt", "fork", "cancel", "drop")
 FOR_GOOD = 2**32 - 1
+STALL = 1200
+"""Milliseconds for which a thread stands still at a step, as on a host that swaps; then it is late."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,14 @@ def list_choices(kind: str, function: str, wanted: frozenset[str]) -> Iterator[C
     for action, value in (
         ("die", 0),
         ("late", 60),
+        ("stall", STALL),
         ("interrupt", 0),
         ("fork", 60),
         ("cancel", 0),
         ("drop", 0),
     ):
         if action in wanted:
-            yield Choice(action, value)
+            yield Choice("late" if action == "stall" else action, value)
 
 
 def _failures(kind: str, function: str) -> Iterator[Choice]:

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Processes of a job that meet, here as threads: each call of theirs, and of rank 0's server, fails or is late.
 
-Each rank gets what all have put, at each fence, or an error that says why; no rank gets anything else.
+Each rank gets what all have put, at each fence, or an error that says why; no rank gets anything else. The server says
+of nobody that it did not come before the time for that is over.
 """
 
 import os
 import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,23 +25,67 @@ from programs.storms import warm
 
 __all__ = ["list_programs"]
 
-SIZE = 2
 SECONDS = PATIENCE / 3
 """For the meeting, and for each fence; the server takes two more to say who is missing."""
 KEY = b"k" * 32
 PORTS = 16
 FIRST = 20_000
 """Runs side by side look for their servers at ports of their own."""
-TARGETS = ("shm", "tcp", "link")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the programs of a group differ in."""
+
+    targets: tuple[str, ...]
+    size: int
+    length: int
+    """Bytes of what a rank puts."""
+    queue: int | None
+    """Answers of the server that are under way at once; None: as many as it has."""
+    has_met: bool
+    """Faults come once all have met, and all leave together: what the server has not sent when it goes is lost."""
+
+
+SHAPES = {
+    "meeting": Shape(("shm", "tcp", "link"), 2, 20, None, False),
+    # Answers that stay in the queue until they are received: over tcp they are sent at once.
+    "fences": Shape(("shm", "link"), 4, 6000, 1, True),
+}
+
+
+class Gates:
+    """Where ranks wait for each other without the server, if their shape says so."""
+
+    def __init__(self, shape: Shape, stage: Stage) -> None:
+        waiting = shape.size if shape.has_met else 1
+        arm = stage.board.arm if shape.has_met else None
+        self._gates = [threading.Barrier(waiting, arm), threading.Barrier(waiting)]
+
+    def pass_first(self) -> None:
+        """Wait for all, or until one of them ends."""
+        with suppress(threading.BrokenBarrierError):
+            self._gates[0].wait(PATIENCE)
+
+    def pass_last(self) -> None:
+        """The same, before they leave."""
+        with suppress(threading.BrokenBarrierError):
+            self._gates[1].wait(PATIENCE)
+
+    def open(self) -> None:
+        """Nobody waits any more."""
+        for gate in self._gates:
+            gate.abort()
 
 
 class Member:
     """One rank: meets the others, and goes through all fences."""
 
-    def __init__(self, meeting: rendezvous.Meeting, key: bytes | None) -> None:
+    def __init__(self, meeting: rendezvous.Meeting, key: bytes | None, length: int, gates: Gates) -> None:
         self.got: list[dict[str, bytes]] = []
         self.error: BaseException | None = None
-        self._meeting, self._key = meeting, key
+        self.failed_at = 0.0
+        self._meeting, self._key, self._length, self._gates = meeting, key, length, gates
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
 
@@ -45,34 +93,45 @@ class Member:
         try:
             member = rendezvous.Rendezvous(self._meeting, self._key, Deadline(SECONDS))
             try:
+                self._gates.pass_first()
                 for number in range(FENCES):
-                    values = {str(member.rank): _value(member.rank, number)}
-                    self.got.append(member.fence(values, map(str, range(SIZE)), Deadline(SECONDS)))
+                    values = {str(member.rank): _value(member.rank, number, self._length)}
+                    wanted = map(str, range(member.size))
+                    self.got.append(member.fence(values, wanted, Deadline(SECONDS)))
+                self._gates.pass_last()
             finally:
+                self._gates.open()
                 member.close()
         except BaseException as error:
-            self.error = error
+            self.error, self.failed_at = error, time.monotonic()
 
 
-def _value(rank: int, fence: int) -> bytes:
-    return b"of rank %d at fence %d" % (rank, fence)
+def _value(rank: int, fence: int, length: int) -> bytes:
+    return (b"of rank %d at fence %d" % (rank, fence)).ljust(length)
 
 
-def meet(target: str, stage: Stage) -> None:
+def meet(target: str, shape: Shape, stage: Stage) -> None:
     """All ranks at once."""
-    if target == "tcp":
-        # As between hosts: no shared memory.
-        rendezvous.open_endpoint = lambda *place, provider: ofipy.open(*place, provider=target)  # type: ignore[attr-defined]
+
+    def open_endpoint(*place: int, provider: str) -> Any:
+        # tcp as between hosts: no shared memory. Who opens at a port is the server.
+        return ofipy.open(
+            *place, provider="tcp" if target == "tcp" else provider, tx_size=shape.queue if place else None
+        )
+
+    rendezvous.open_endpoint = open_endpoint  # type: ignore[assignment]
     first = FIRST + os.getpid() % 1000 * PORTS
     lib.ofp_param_set(b"CONNECT_TIMEOUT", b"1")
+    gates, begin = Gates(shape, stage), time.monotonic()
     with listening():
-        stage.board.arm()
+        if not shape.has_met:
+            stage.board.arm()
         members = [
             Member(
                 rendezvous.Meeting(
                     run="explored",
                     rank=rank,
-                    size=SIZE,
+                    size=shape.size,
                     server="localhost",
                     ports=range(first, first + PORTS),
                     several_hosts=False,
@@ -80,22 +139,27 @@ def meet(target: str, stage: Stage) -> None:
                     names=("RANK", "SIZE"),
                 ),
                 None if target == "shm" else KEY,
+                shape.length,
+                gates,
             )
-            for rank in range(SIZE)
+            for rank in range(shape.size)
         ]
         for member in members:
             member.thread.join(PATIENCE)
         stage.board.disarm()
         for rank, member in enumerate(members):
-            _check(stage, rank, member)
+            _check(stage, rank, member, shape)
+            if member.failed_at < begin + SECONDS:
+                _check_patience(member)
 
 
-def _check(stage: Stage, rank: int, member: Member) -> None:
+def _check(stage: Stage, rank: int, member: Member, shape: Shape) -> None:
     if member.thread.is_alive():
         raise Wrong(f"hang: rank {rank} is left")
     for number, got in enumerate(member.got):
-        if got != {str(each): _value(each, number) for each in range(SIZE)}:
-            raise Wrong(f"rank {rank} got {got} at fence {number}")
+        if got != {str(each): _value(each, number, shape.length) for each in range(shape.size)}:
+            shown = {name: value[:20] for name, value in got.items()}
+            raise Wrong(f"rank {rank} got {shown} at fence {number}")
     if member.error is None:
         return
     stage.notes.append(f"rank {rank}: {member.error!r}")
@@ -103,12 +167,21 @@ def _check(stage: Stage, rank: int, member: Member) -> None:
         raise Wrong(f"rank {rank} ends with {type(member.error).__name__}: {member.error}") from member.error
 
 
+def _check_patience(member: Member) -> None:
+    """The error of a member comes before the server's time is over, whenever that began."""
+    if isinstance(member.error, ofipy.TimedOut) and "refuses this process" in str(member.error):
+        raise Wrong(f"the server gives up too early: {member.error}") from member.error
+
+
 def list_programs() -> list[Program]:
     """Within a host, between hosts, and both."""
-    programs: list[Any] = []
-    for target in TARGETS:
-        warm(target)
-        programs.append(
-            Program(f"meeting/{target}/job", Kind.SYSTEM, partial(meet, target), lists_blocks=False)
-        )
+    programs: list[Program] = []
+    for group, shape in SHAPES.items():
+        for target in shape.targets:
+            warm(target)
+            programs.append(
+                Program(
+                    f"{group}/{target}/job", Kind.SYSTEM, partial(meet, target, shape), lists_blocks=False
+                )
+            )
     return programs
