@@ -48,6 +48,30 @@ def test_messages_lie_one_behind_the_other(ep: ofipy.Endpoint, me: ofipy.Peer) -
     assert not messages.cancel()
 
 
+def test_a_message_that_no_memory_could_be_told_of_comes_again(
+    ep: ofipy.Endpoint, me: ofipy.Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = ep.trecv_many(bytearray(1000), tag=TAG)
+    made, failures = ofipy.MultiReceive._made, [MemoryError(), MemoryError()]
+
+    def fail_first(self: ofipy.MultiReceive, row: bytes) -> object:
+        if failures:
+            raise failures.pop()
+        return made(self, row)
+
+    monkeypatch.setattr(ofipy.MultiReceive, "_made", fail_first)
+    for number in range(2):
+        ep.tsend(pattern(number, 30), me, tag=TAG).wait(timeout=TIMEOUT)
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            messages.next(timeout=TIMEOUT)
+    for number in range(2):
+        message = messages.next(timeout=TIMEOUT)
+        assert message is not None
+        assert bytes(message) == pattern(number, 30)
+    messages.cancel()
+
+
 def test_iteration_ends_when_little_room_is_left(open_endpoint: Open) -> None:
     ep = open_endpoint(min_multi_recv=100)
     me = ep.insert(ep.address)

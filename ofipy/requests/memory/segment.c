@@ -12,6 +12,9 @@
 /* From this size on it pays to find out whether an array lies in memory of domain.empty, which the provider moves faster. */
 #define ALLOCATION_LOOKUP_SIZE 4096
 
+/* Load numpy's C interface: 0, or -1 with an exception, which numpy's own macro would print. */
+static int load_interface(void) { return PyArray_API ? 0 : _import_array(); }
+
 /*
  * numpy is imported by programs that use arrays, and ofipy imports it for none that does not: no value is an array before it
  * has been imported. False without an exception: it has not, or its C interface cannot be used, and ofipy._memory handles the
@@ -23,7 +26,7 @@ static bool load_numpy(void)
 
     if (!modules || !PyDict_GetItemString(modules, "numpy"))
         return false;
-    if (PyArray_ImportNumPyAPI() == 0)
+    if (load_interface() == 0)
         return true;
     PyErr_Clear();
     return false;
@@ -294,6 +297,9 @@ PyObject *memory_array_create(PyObject *array)
 
 PyObject *memory_result_get(PyObject *array)
 {
+    /* An operation that ofipy._memory prepared has an array also where no memory could be had to load the interface. */
+    if (load_interface() != 0)
+        return NULL;
     Py_INCREF(array);
     return PyArray_Return((PyArrayObject *)array);
 }
