@@ -40,6 +40,18 @@ enum kind {
     MANY,     /* a multi-receive buffer: one completion after the other, stored in `rows` */
 };
 
+/* A completion of a multi-receive buffer. Owned by `rows` of its request, or by the call that has it. */
+struct request_row {
+    struct request_row *next;
+    struct ofp_completion completion;
+};
+
+/* Completions that the program has not read yet, the oldest first. */
+struct request_rows {
+    struct request_row *first, *last;
+    Py_ssize_t count;
+};
+
 /*
  * GIL: guards every member, with one exception. `completion` is written by the core while the GIL is released (in
  * request_wait_once() and request_claim()). Two threads may be in the core with the same request then; the core completes a
@@ -49,12 +61,12 @@ enum kind {
  */
 struct request {
     PyObject_HEAD PyObject *weak_references;
-    PyObject *endpoint; /* owned, as all objects here */
-    PyObject *orphans;  /* the struct orphan_owner of its poster; NULL: nothing was ever posted */
-    PyObject *waiters;  /* list of struct request_waiter, to be woken at the next event; NULL: none */
-    PyObject *watchers; /* list of functions, to be called at the next event; NULL: none */
-    PyObject *fetched;  /* what wait() returns: array of the old values of an atomic; VALUE: anything; or NULL */
-    PyObject *rows;     /* MANY: list of bytes, completions that the program has not read yet */
+    PyObject *endpoint;       /* owned, as all objects here */
+    PyObject *orphans;        /* the struct orphan_owner of its poster; NULL: nothing was ever posted */
+    PyObject *waiters;        /* list of struct request_waiter, to be woken at the next event; NULL: none */
+    PyObject *watchers;       /* list of functions, to be called at the next event; NULL: none */
+    PyObject *fetched;        /* what wait() returns: array of the old values of an atomic; VALUE: anything; or NULL */
+    struct request_rows rows; /* MANY */
     struct buffer_reference buffer; /* while the operation runs */
     ofp_request_t handle;           /* 0: it uses no slot of the core */
     struct ofp_completion completion;
@@ -142,8 +154,11 @@ int request_delivered_set(PyObject *self, PyObject *value, void *closure);
 
 /* ------------------------------------------------------------------------------------------------ multi-receive buffers */
 
-/* Store one more completion of the buffer; the last one completes the request: FINISHED, or RAISED. */
-int request_row_append(struct request *request, const struct ofp_completion *completion);
+/* Room for a completion, before the core is asked for one: what it has told cannot be told again. NULL with MemoryError. */
+struct request_row *request_row_reserve(void);
+/* Store one more completion of the buffer, in its room; the last one completes the request. Returns FINISHED. */
+int request_row_append(struct request *request, struct request_row *row);
+void request_rows_free(struct request *request);
 PyObject *request_row_pop(PyObject *self, void *closure);
 PyObject *request_rows_count(PyObject *self, void *closure);
 

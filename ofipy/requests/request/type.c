@@ -111,7 +111,7 @@ static PyObject *add_watcher(PyObject *self, PyObject *function)
 {
     struct request *request = (struct request *)self;
 
-    if ((request->kind != PREPARED && request->has_result) || (request->rows && PyList_Size(request->rows) > 0))
+    if ((request->kind != PREPARED && request->has_result) || request->rows.count)
         Py_RETURN_FALSE;
     if (!request->watchers && !(request->watchers = PyList_New(0)))
         return NULL;
@@ -145,7 +145,6 @@ static int request_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(request->orphans);
     Py_VISIT(request->waiters);
     Py_VISIT(request->watchers);
-    Py_VISIT(request->rows);
     Py_VISIT(request->fetched);
     Py_VISIT(request->buffer.owner);
     return 0;
@@ -161,7 +160,7 @@ static int request_clear(PyObject *self)
     buffer_reference_release(&request->buffer);
     Py_CLEAR(request->waiters);
     Py_CLEAR(request->watchers);
-    Py_CLEAR(request->rows);
+    request_rows_free(request);
     Py_CLEAR(request->fetched);
     Py_CLEAR(request->endpoint);
     Py_CLEAR(request->orphans);

@@ -16,14 +16,13 @@ static int report_core_error(struct request *request, int code)
     return answer ? NOT_YET : RAISED;
 }
 
-/* Act on the result of one of the core's functions that read a completion. `row`: the completion, of kind MANY. */
-static int handle_core_answer(struct request *request, int result, const struct ofp_completion *row)
+/* Act on the result of one of the core's functions that read a completion, unless that is a row. */
+static int handle_core_answer(struct request *request, int result)
 {
     switch (result) {
     case 1:
         OFP_CHECK(request->kind == PREPARED || (request->handle && !request->has_result));
-        if (request->kind == MANY)
-            return request_row_append(request, row);
+        OFP_CHECK(request->kind != MANY);
         if (request->kind == MESSAGE && request->completion.flags & OFP_COMPLETED_CLAIM && !request->completion.error)
             return request_claim(request);
         return request_complete(request);
@@ -46,16 +45,24 @@ static int handle_core_answer(struct request *request, int result, const struct 
    in use. */
 static int poll_request(struct request *request, bool progress)
 {
-    struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
+    struct request_row *row = NULL;
+    struct ofp_completion *into = &request->completion;
     int result;
 
-    if (request->kind == MANY && request->rows && PyList_Size(request->rows) > 0)
+    if (request->rows.count || (request->kind != PREPARED && request->has_result))
         return FINISHED;
-    if (request->kind != PREPARED && request->has_result)
-        return FINISHED;
+    if (request->kind == MANY) {
+        row = request_row_reserve();
+        if (!row)
+            return RAISED;
+        into = &row->completion;
+    }
     result = progress ? core.ofp_request_take_at_once(request->handle, into)
                       : core.ofp_request_take_finished(request->handle, into);
-    return result ? handle_core_answer(request, result, &row) : NOT_YET;
+    if (result == 1 && row)
+        return request_row_append(request, row);
+    PyMem_Free(row);
+    return result ? handle_core_answer(request, result) : NOT_YET;
 }
 
 int request_poll(struct request *request) { return poll_request(request, false); }
@@ -71,21 +78,24 @@ static int wait_in_core(ofp_request_t handle, int64_t timeout, struct ofp_comple
 
 int request_wait_once(struct request *request, int64_t timeout)
 {
-    struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
+    struct request_row *row = NULL;
     ofp_request_t handle = request->handle;
     /* Receiving so few bytes takes less time than releasing and reacquiring the GIL. */
     int result = poll_request(request, request->buffer_length <= COPIED_WITH_GIL);
 
     if (result != NOT_YET)
         return result;
-    result = wait_in_core(handle, timeout, into);
+    if (request->kind == MANY && !(row = request_row_reserve()))
+        return RAISED;
+    result = wait_in_core(handle, timeout, row ? &row->completion : &request->completion);
     /* Only this thread has the row, also if another thread has read the last row and completed the request meanwhile. */
-    if (result == 1 && request->kind == MANY)
-        return request_row_append(request, &row);
+    if (result == 1 && row)
+        return request_row_append(request, row);
+    PyMem_Free(row);
     /* GIL: another thread may have completed the request during the release. */
     if (request->kind != PREPARED && request->has_result)
         return FINISHED;
-    return handle_core_answer(request, result, &row);
+    return handle_core_answer(request, result);
 }
 
 int request_interruptions_handle(void)
