@@ -374,6 +374,7 @@ def test_connected_endpoints(target: Target, domains: tuple[ofipy.Domain, ofipy.
     connecting = target.connected()
     assert connecting is not None
     listener, domain = connecting.listen(progress="auto"), connecting.open_domain(progress="auto")
+    rdm = domains[0].endpoint().enable()
     try:
         with pytest.raises(ofipy.InvalidArgument, match="belongs to another domain"):
             listener.domain.passive_endpoint(eq=domain.event_queue())
@@ -383,7 +384,6 @@ def test_connected_endpoints(target: Target, domains: tuple[ofipy.Domain, ofipy.
         connection.wait(timeout=TIMEOUT)
         region, closed = client.register(bytearray(b"foreign!")), server.register(bytearray(SIZE))
         closed.close()
-        rdm = domains[0].endpoint().enable()
         stranger = rdm.insert(rdm.address)
         for name, way in MESSAGES.items():
             if "many" in name and not server.info.caps & ofipy.Cap.MULTI_RECV:
@@ -397,6 +397,7 @@ def test_connected_endpoints(target: Target, domains: tuple[ofipy.Domain, ofipy.
             rdm.tsend(b"to another's peer", server.peer, tag=1)
         nothing_moved_between(client, server)
     finally:
+        rdm.close()
         listener.fabric.close()
         domain.fabric.close()
 
