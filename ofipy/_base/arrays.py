@@ -30,9 +30,15 @@ else:
 
 def is_array(value: object) -> TypeGuard[np.ndarray[Any, Any]]:
     """Whether it is an array of numpy's. No value is one before a program has imported numpy."""
-    return "numpy" in sys.modules and isinstance(value, np.ndarray)
+    return _is_of_numpy(value, "ndarray")
 
 
 def is_numpy_integer(value: object) -> TypeGuard[np.integer[Any]]:
     """Whether it is one of numpy's integers, as the fields of records are."""
-    return "numpy" in sys.modules and isinstance(value, np.integer)
+    return _is_of_numpy(value, "integer")
+
+
+def _is_of_numpy(value: object, name: str) -> bool:
+    # Nothing is imported here: another thread may be importing numpy.
+    kind = getattr(sys.modules.get("numpy"), name, None)
+    return kind is not None and isinstance(value, kind)

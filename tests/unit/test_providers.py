@@ -164,3 +164,38 @@ def test_memory_of_the_domain_imports_numpy() -> None:
         "assert ep.empty(3).tolist() == [0, 0, 0]; assert ofipy.COMPLETION_DTYPE is ofipy.COMPLETION_DTYPE; ep.close()"
     )
     subprocess.run([sys.executable, "-P", "-c", script], check=True, timeout=120)
+
+
+def test_a_thread_may_send_while_another_one_imports_numpy() -> None:
+    """Who looks whether a value is an array waits for no import: the importing thread may wait for this one."""
+    script = """
+import sys, threading
+import ofipy
+
+asked, sent = threading.Event(), threading.Event()
+
+class Pause:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy.__config__":  # among the first that numpy imports
+            asked.set()
+            assert sent.wait(20), "the other thread waits too"
+
+def send(ep):
+    peer, memory = ep.insert(ep.address), bytearray(8)
+    asked.wait()
+    sending = ep.tsend(bytearray(b"messages"), peer, tag=1)
+    ep.trecv_into(memory, tag=1).wait(timeout=60)
+    sending.wait(timeout=60)
+    sending = ep.tsend([memory, memoryview(memory)], peer, tag=2)
+    ep.trecv_into([bytearray(7), bytearray(9)], tag=2).wait(timeout=60)
+    sending.wait(timeout=60)
+    sent.set()
+
+sys.meta_path.insert(0, Pause())
+with ofipy.open(provider="shm") as ep:
+    thread = threading.Thread(target=send, args=(ep,))
+    thread.start()
+    import numpy
+    thread.join()
+"""
+    subprocess.run([sys.executable, "-P", "-c", script], check=True, timeout=120)

@@ -16,15 +16,17 @@
 static int load_interface(void) { return PyArray_API ? 0 : _import_array(); }
 
 /*
- * numpy is imported by programs that use arrays, and ofipy imports it for none that does not: no value is an array before it
- * has been imported. False without an exception: it has not, or its C interface cannot be used, and ofipy._memory handles the
- * value.
+ * numpy is imported by programs that use arrays, and ofipy imports it for none that does not: no value is an array before
+ * numpy's extension module is there. Importing a module of numpy here, while another thread imports numpy, would have each
+ * wait for the other. False without an exception: the module is not there yet, or its interface cannot be used, and
+ * ofipy._memory handles the value.
  */
 static bool load_numpy(void)
 {
     PyObject *modules = PyImport_GetModuleDict();
+    PyObject *module = modules ? PyDict_GetItemString(modules, "numpy._core._multiarray_umath") : NULL;
 
-    if (!modules || !PyDict_GetItemString(modules, "numpy"))
+    if (!module || !PyObject_HasAttrString(module, "_ARRAY_API"))
         return false;
     if (load_interface() == 0)
         return true;
