@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# Its threads are there before any are counted; ofipy imports it with the first array.
+import numpy as np  # noqa: F401
+
 import ofipy
 from ofipy.pingpong.leftovers import count_descriptors
 
