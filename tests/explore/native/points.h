@@ -11,6 +11,7 @@
 
 void schedule_point(const char *function, const char *file, uint32_t line, const void *caller);
 void schedule_yield(const char *function, const char *file, uint32_t line, const void *caller);
+void schedule_note_write(void);
 uint64_t schedule_read_clock(void);
 int schedule_draw_bound(int most);
 
@@ -18,9 +19,12 @@ int schedule_draw_bound(int most);
 #define OFP_ROUND_BOUND(most) schedule_draw_bound(most)
 
 #define SCHEDULE_BEFORE(operation) (schedule_point(__func__, __FILE__, __LINE__, NULL), operation)
+/* Behind it others see what this thread has done. */
+#define SCHEDULE_BEFORE_WRITE(operation) (schedule_note_write(), SCHEDULE_BEFORE(operation))
 
 #undef ofp_store_release
-#define ofp_store_release(object, value) SCHEDULE_BEFORE(atomic_store_explicit((object), (value), memory_order_release))
+#define ofp_store_release(object, value)                                                                               \
+    SCHEDULE_BEFORE_WRITE(atomic_store_explicit((object), (value), memory_order_release))
 #undef ofp_load_acquire
 #define ofp_load_acquire(object) SCHEDULE_BEFORE(atomic_load_explicit((object), memory_order_acquire))
 #undef ofp_claim
@@ -37,7 +41,7 @@ int schedule_draw_bound(int most);
 #define ofp_fetch_add(object, value) SCHEDULE_BEFORE(atomic_fetch_add_explicit((object), (value), memory_order_acq_rel))
 #undef ofp_publish
 #define ofp_publish(object, value)                                                                                     \
-    SCHEDULE_BEFORE((void)atomic_exchange_explicit((object), (value), memory_order_seq_cst))
+    SCHEDULE_BEFORE_WRITE((void)atomic_exchange_explicit((object), (value), memory_order_seq_cst))
 #undef ofp_load_ordered
 #define ofp_load_ordered(object) SCHEDULE_BEFORE(atomic_load_explicit((object), memory_order_seq_cst))
 #undef ofp_set_bits

@@ -34,6 +34,7 @@ struct schedule_board *schedule_board;
 struct schedule_thread schedule_threads[THREADS_MAX];
 uint32_t schedule_thread_count, schedule_current;
 uint64_t schedule_now;
+bool schedule_is_write;
 
 static __thread struct schedule_thread *self;
 static bool is_on;
@@ -272,6 +273,7 @@ static void run_next(const char *function, const char *file, uint32_t line, cons
         schedule_fail("livelock: %u points, and the program has not ended", STEPS_MAX);
     while (!(next = schedule_choose(self, function, occurrence, yields)))
         pass_time();
+    schedule_is_write = false;
     if (next == self)
         return;
     if (self->wait != ENDED)
@@ -284,6 +286,8 @@ static void run_next(const char *function, const char *file, uint32_t line, cons
 const char *schedule_get_name(void) { return self->name; }
 
 bool schedule_is_on(void) { return is_on && self; }
+
+void schedule_note_write(void) { schedule_is_write = schedule_is_on(); }
 
 void schedule_point(const char *function, const char *file, uint32_t line, const void *caller)
 {

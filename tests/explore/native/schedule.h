@@ -83,6 +83,8 @@ const char *schedule_get_name(void);
 bool schedule_is_on(void);
 /* The thread may be preempted here. */
 void schedule_point(const char *function, const char *file, uint32_t line, const void *caller);
+/* The next point is before a write by which other threads see what this one has done. */
+void schedule_note_write(void);
 /* Others run first, if any can. */
 void schedule_yield(const char *function, const char *file, uint32_t line, const void *caller);
 /* Wait until another thread calls schedule_wake with the address. False: the deadline has passed. */

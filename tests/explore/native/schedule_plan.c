@@ -27,6 +27,7 @@ static struct {
     bool is_withheld;       /* it was */
     struct schedule_thread *held;
     uint32_t held_left, met_left; /* SCHEDULE_MEET: new places until both places */
+    bool holds_at_write;          /* the first place is before a write: others see the old state for long */
 } plan;
 
 static uint64_t world; /* what the program draws, and the kernel's chance */
@@ -73,7 +74,7 @@ void schedule_draw_plan(uint64_t seed)
     pace.has_pauses = draw_from(&pace.random) % 2;
     pace.has_small_bounds = draw_from(&pace.random) % 2;
     plan.low = THREADS_MAX;
-    kind = draw() % 24;
+    kind = draw() % 32;
     reach = UINT64_C(1) << (6 + draw() % 8);
     if (schedule_board->given_count) {
         plan.kind = SCHEDULE_TRACE;
@@ -91,7 +92,9 @@ void schedule_draw_plan(uint64_t seed)
     plan.one_in = (uint32_t)(2u << draw() % 6);
     plan.withhold_at = draw() % 4 ? 0 : 1 + draw() % reach;
     plan.withhold_for = UINT64_C(1000000) << draw() % 13;
-    plan.held_left = 1 + (uint32_t)(draw() % (8u << draw() % 5));
+    plan.holds_at_write = draw() % 4;
+    /* Writes are fewer. */
+    plan.held_left = 1 + (uint32_t)(draw() % (8u << draw() % (plan.holds_at_write ? 3 : 5)));
     plan.met_left = 1 + (uint32_t)(draw() % MEET_COUNT);
     if (plan.kind == SCHEDULE_MEET)
         plan.withhold_at = 0;
@@ -258,7 +261,8 @@ static struct schedule_thread *hold_until_meeting(struct schedule_thread *self, 
 {
     char text[32];
 
-    if (!plan.held && self->wait == RUNS && occurrence <= 2 && --plan.held_left == 0) {
+    if (!plan.held && self->wait == RUNS && occurrence <= 2 && (schedule_is_write || !plan.holds_at_write) &&
+        --plan.held_left == 0) {
         plan.held = self;
         snprintf(text, sizeof(text), "withhold %llu", (unsigned long long)(MEET_FOR / 1000000));
         decide(self, function, occurrence, text);
@@ -281,6 +285,11 @@ static struct schedule_thread *choose_planned(struct schedule_thread *self, cons
     maybe_withhold(self, function, occurrence);
     if (plan.kind == SCHEDULE_DEFAULT)
         return choose_default(yields);
+    if (step > FAIR_AFTER && plan.held && plan.held->withheld_until > schedule_now) {
+        /* What waits for it does not end before. */
+        release_withheld(plan.held);
+        return plan.held;
+    }
     if (step > FAIR_AFTER)
         return choose_by_chance();
     if (plan.kind == SCHEDULE_MEET)

@@ -39,6 +39,9 @@ extern struct schedule_thread schedule_threads[THREADS_MAX];
 extern uint32_t schedule_thread_count, schedule_current;
 extern uint64_t schedule_now;
 
+/* The point that was reached is before a write by which other threads see what was done. */
+extern bool schedule_is_write;
+
 bool schedule_can_run(struct schedule_thread *thread);
 struct schedule_thread *schedule_find_by_name(const char *name);
 
