@@ -247,8 +247,10 @@ def test_forked_children_count_for_themselves(reader: Reader) -> None:
     program = Program("tcp")
     before = program.hear()
     program.tell(
-        'exec(\'pid = os.fork()\\nif not pid:\\n ep = ofipy.open(provider="tcp"); me = ep.insert(ep.address)\\n'
-        " exchange(8); tell(); os.read(0, 1); os._exit(0)')"
+        "exec('import time\\nparent, pid = os.getpid(), os.fork()\\nif not pid:\\n"
+        ' ep = ofipy.open(provider="tcp"); me = ep.insert(ep.address)\\n exchange(8); tell()\\n'
+        # It does not read what the parent is told, and ends with the parent at the latest.
+        " while os.getppid() == parent: time.sleep(0.05)\\n os._exit(0)')"
     )
     of_child = program.hear()
     program.tell("print(pid, flush=True); tell()")
