@@ -58,9 +58,15 @@ def __getattr__(name: str) -> np.dtype[np.void]:
     """A dtype is made when it is first named, since that imports numpy; then it is an attribute of the module."""
     if name not in _RECORDS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Of two threads both get the dtype of the first: posting.py compares identities.
-    dtype: np.dtype[np.void] = globals().setdefault(name, record_dtype(*_RECORDS[name]))
-    return dtype
+    return _get_dtype(name)
+
+
+def _get_dtype(name: str) -> np.dtype[np.void]:
+    found: np.dtype[np.void] | None = globals().get(name)
+    if found is None:
+        # Of two threads both get the dtype of the first: posting.py compares identities.
+        found = globals().setdefault(name, record_dtype(*_RECORDS[name]))
+    return found
 
 
 def operations(count: int) -> np.ndarray[Any, np.dtype[np.void]]:
@@ -68,4 +74,4 @@ def operations(count: int) -> np.ndarray[Any, np.dtype[np.void]]:
     count = whole_number("count", count, 0, lib.OFP_COUNT_MAX, "records")
     memory = ffi.new("char[]", count * 128 + 64)
     skip = -int(ffi.cast("uintptr_t", memory)) % 64
-    return np.frombuffer(ffi.buffer(memory), dtype=__getattr__("OPERATION_DTYPE"), count=count, offset=skip)
+    return np.frombuffer(ffi.buffer(memory), dtype=_get_dtype("OPERATION_DTYPE"), count=count, offset=skip)

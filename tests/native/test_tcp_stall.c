@@ -188,7 +188,7 @@ static void test_an_end_that_finds_no_space_is_noticed(void **state)
     assert_int_equal(descriptors(), before);
 }
 
-/* What asks a peer that lives whether it does says nothing to it, and costs it nothing. */
+/* A peer that lives is asked too: credit of no bytes, which changes nothing for it. */
 static void test_a_peer_that_lives_is_asked_each_second(void **state)
 {
     struct side *side = *state;

@@ -286,7 +286,7 @@ static struct schedule_thread *choose_planned(struct schedule_thread *self, cons
     if (plan.kind == SCHEDULE_DEFAULT)
         return choose_default(yields);
     if (step > FAIR_AFTER && plan.held && plan.held->withheld_until > schedule_now) {
-        /* What waits for it does not end before. */
+        /* The held thread goes on: others that poll for what it does would be taken for a livelock. */
         release_withheld(plan.held);
         return plan.held;
     }
