@@ -63,10 +63,11 @@ def __getattr__(name: str) -> np.dtype[np.void]:
 
 def _get_dtype(name: str) -> np.dtype[np.void]:
     found: np.dtype[np.void] | None = globals().get(name)
-    if found is None:
-        # Of two threads both get the dtype of the first: posting.py compares identities.
-        found = globals().setdefault(name, record_dtype(*_RECORDS[name]))
-    return found
+    if found is not None:
+        return found
+    # Of two threads both get the dtype of the first: posting.py compares identities.
+    first: np.dtype[np.void] = globals().setdefault(name, record_dtype(*_RECORDS[name]))
+    return first
 
 
 def operations(count: int) -> np.ndarray[Any, np.dtype[np.void]]:
