@@ -9,6 +9,7 @@ of other providers, which are loaded before.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -101,9 +102,7 @@ class _OwnEntry:
         self.value = f"ofipy.providers.{name}:provider"
 
     def load(self) -> Provider:
-        from importlib import import_module
-
-        provider: Provider = import_module(f"ofipy.providers.{self.name}").provider
+        provider: Provider = _import_module(f"ofipy.providers.{self.name}").provider
         return provider
 
 
@@ -246,14 +245,17 @@ def _load(entry: _OwnEntry | EntryPoint) -> LoadedProvider:
     return _describe(entry.name, handle[0])
 
 
+def _import_module(name: str) -> Any:
+    # importlib.import_module does the same, but nothing else in the first `open` needs importlib.
+    __import__(name)
+    return sys.modules[name]
+
+
 def shared_object(module: str) -> str:
     """Path of an extension by its dotted name, which is not imported."""
     # importlib.util asks the same finders, but is itself a module that nothing else in the first `open` needs.
-    import sys
-    from importlib import import_module
-
     package = module.rpartition(".")[0]
-    path = import_module(package).__path__ if package else None
+    path = _import_module(package).__path__ if package else None
     for finder in sys.meta_path:
         spec = finder.find_spec(module, path)
         if spec is not None and spec.origin is not None:
