@@ -15,18 +15,30 @@
 /* Load numpy's C interface: 0, or -1 with an exception, which numpy's own macro would print. */
 static int load_interface(void) { return PyArray_API ? 0 : _import_array(); }
 
+/* Whether an import of the module has ended. The name of what numpy's extension is in is another in numpy 1 and 2. */
+static bool is_numpy_imported(void)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *numpy = modules ? PyDict_GetItemString(modules, "numpy") : NULL;
+    PyObject *spec = numpy ? PyObject_GetAttrString(numpy, "__spec__") : NULL;
+    PyObject *initializing = spec ? PyObject_GetAttrString(spec, "_initializing") : NULL;
+    bool imported = initializing && PyObject_IsTrue(initializing) == 0;
+
+    PyErr_Clear();
+    Py_XDECREF(initializing);
+    Py_XDECREF(spec);
+    return imported;
+}
+
 /*
  * numpy is imported by programs that use arrays, and ofipy imports it for none that does not: no value is an array before
- * numpy's extension module is there. Importing a module of numpy here, while another thread imports numpy, would have each
- * wait for the other. False without an exception: the module is not there yet, or its interface cannot be used, and
- * ofipy._memory handles the value.
+ * numpy is there. Its interface is loaded by imports. These must not wait for the thread that imports numpy, which may wait
+ * for this one. False without an exception: numpy is not there yet, or its interface cannot be used, and ofipy._memory
+ * handles the value.
  */
 static bool load_numpy(void)
 {
-    PyObject *modules = PyImport_GetModuleDict();
-    PyObject *module = modules ? PyDict_GetItemString(modules, "numpy._core._multiarray_umath") : NULL;
-
-    if (!module || !PyObject_HasAttrString(module, "_ARRAY_API"))
+    if (!is_numpy_imported())
         return false;
     if (load_interface() == 0)
         return true;
