@@ -10,6 +10,7 @@ from ofipy._base.binding import lib
 from ofipy._base.errors import InvalidArgument
 
 __all__ = [
+    "COMPLETE_FLAGS",
     "Access",
     "Cap",
     "Completed",
@@ -265,7 +266,8 @@ def parse_enum(kind: type[EnumT], value: EnumT | str) -> EnumT:
     return found
 
 
-_COMPLETE = {
+# Completion levels; None is "buffer reusable".
+COMPLETE_FLAGS = {
     None: 0,
     "transmit": lib.OFP_TRANSMIT_COMPLETE,
     "delivery": lib.OFP_DELIVERY_COMPLETE,
@@ -276,6 +278,6 @@ _COMPLETE = {
 def complete_flags(level: str | None) -> int:
     """Flag bits of a completion level: ``transmit``, ``delivery``, ``match``, None for "buffer reusable"."""
     try:
-        return int(_COMPLETE[level])
+        return int(COMPLETE_FLAGS[level])
     except (KeyError, TypeError):
         raise InvalidArgument(f"complete={level!r}; known are transmit, delivery and match") from None

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from ofipy._base.atomic_types import AtomicOp
 from ofipy._base.binding import drain_log, ffi, lib, nanoseconds
+from ofipy._base.flags import COMPLETE_FLAGS
 from ofipy._completion.request import COMPLETED, FetchRequest, Request, make_poller
 from ofipy._completion.together import start_all
 from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.region import Region
+from ofipy._memory.remote import RemoteRegion
 from ofipy._requests import CALLS, OBJECTS, Poster, bind
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ bind(
             "FetchRequest": FetchRequest,
             "AtomicOp": AtomicOp,
             "ATOMIC_OPS": _ATOMIC_OPS,
+            "RemoteRegion": RemoteRegion,
+            "COMPLETE_FLAGS": COMPLETE_FLAGS,
             "COMPLETED": COMPLETED,
             "start_all": start_all,
             "make_poller": make_poller,

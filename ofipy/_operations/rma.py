@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reading and writing the memory of peers (fi_rma(3)): requests, prepared operations, and the raw tier.
 
-As in :mod:`ofipy._operations.messaging` the first lines of ``read`` and ``write`` are the fast way, and the general
-way says what is wrong.
+The methods ``read`` and ``write`` of an endpoint begin in C (:func:`begin_in_c`), which knows the arguments that most
+programs use, and goes on to the functions here, which know every argument and say what is wrong.
 
 The peer takes no part, but its process has to make progress unless the transport reaches its memory by itself:
 ``progress="auto"``, as :func:`ofipy.open` chooses it, always does. What the peer refuses (a closed region, wrong key,
@@ -11,22 +11,24 @@ bounds or rights) ends as :class:`~ofipy.RemoteAccessError` from ``wait()``, wit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
 from ofipy._base.renamed import remote_data_from, room_timeout_from
 from ofipy._completion.request import PreparedRequest, Request
 from ofipy._memory.buffers import LocalMemory, local_memory, region_memory
 from ofipy._memory.region import Region
-from ofipy._memory.remote import READS, WRITES, RemoteMemory, RemoteRegion
+from ofipy._memory.remote import READS, WRITES, RemoteMemory
+from ofipy._operations.begun_in_c import method_text
 from ofipy._operations.initiator import Initiator, post_record, prepare, start
 from ofipy._operations.remote_record import Remote, remote_record
-from ofipy._requests import PLAIN
+from ofipy._requests import PLAIN, accessor
 
 if TYPE_CHECKING:
     from ofipy._memory.accepted import Memory
 
 __all__ = [
+    "begin_in_c",
     "post_read",
     "post_write",
     "prepare_read",
@@ -34,6 +36,8 @@ __all__ = [
     "read",
     "write",
 ]
+
+_I = TypeVar("_I")
 
 _READ, _WRITE = int(Op.READ), int(Op.WRITE)
 _NAMES = {_READ: "read", _WRITE: "write"}
@@ -86,17 +90,6 @@ def read(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    if (
-        flags is None
-        and incarnation is None
-        and room_timeout is None
-        and type(remote) is RemoteRegion
-        and remote._rights & READS
-    ):
-        bits = 0 if complete is None else complete_flags(complete)
-        request: Request | None = self._poster.rma(self, _READ, into, peer, remote._segment, bits)
-        if request is not None:
-            return request
     return _start(self, _READ, into, peer, remote, None, complete, flags, room_timeout, incarnation)
 
 
@@ -154,19 +147,17 @@ def write(
         room_timeout = room_timeout_from(timeout)
     if data is not None:
         remote_data = remote_data_from(data)
-    if (
-        remote_data is None
-        and flags is None
-        and incarnation is None
-        and room_timeout is None
-        and type(remote) is RemoteRegion
-        and remote._rights & WRITES
-    ):
-        bits = 0 if complete is None else complete_flags(complete)
-        request: Request | None = self._poster.rma(self, _WRITE, buffer, peer, remote._segment, bits)
-        if request is not None:
-            return request
     return _start(self, _WRITE, buffer, peer, remote, remote_data, complete, flags, room_timeout, incarnation)
+
+
+def begin_in_c(kind: type[_I]) -> type[_I]:
+    """Let the methods ``read`` and ``write`` of a class begin in C, which goes on to the functions above where it must.
+
+    Their signatures and their documentation are those of the functions.
+    """
+    for op, function in ((_READ, read), (_WRITE, write)):
+        setattr(kind, function.__name__, accessor(kind, op, function, method_text(function)))
+    return kind
 
 
 # prepared

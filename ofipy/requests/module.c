@@ -65,6 +65,7 @@ static int add_name_lists(PyObject *module)
 }
 
 static PyMethodDef functions[] = {
+    {"accessor", accessor_method_create, METH_VARARGS, accessor_method_create_doc},
     {"bind", bind_functions, METH_VARARGS, bind_functions_doc},
     {"collective", collective_method_create, METH_VARARGS, collective_method_create_doc},
     {"loop_is_running", await_loop_query, METH_NOARGS, "Whether an event loop runs in this thread."},

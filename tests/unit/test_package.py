@@ -14,7 +14,7 @@ from public_methods import methods
 
 import ofipy
 from ofipy._base.binding import ffi, lib
-from ofipy._operations import messaging
+from ofipy._operations import messaging, rma
 
 
 def test_all_is_complete() -> None:
@@ -55,7 +55,9 @@ def test_methods_that_begin_in_c_are_among_them() -> None:
     found = dict(methods(ofipy.EndpointAlias))
     assert found["tsend"] is messaging.tsend
     assert found["send"] is messaging.send
-    for name in ("tsend", "send"):
+    assert found["write"] is rma.write
+    assert found["read"] is rma.read
+    for name in ("tsend", "send", "write", "read"):
         assert not inspect.isfunction(getattr(ofipy.Endpoint, name))
 
 

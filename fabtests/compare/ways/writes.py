@@ -160,13 +160,17 @@ class WriteBlocking(Writing):
             self.side.endpoint.domain.progress()
 
     def exchange(self, count: int) -> None:
-        """Ping-pong: :meth:`say` is written out, for its call would count."""
-        write, hear, out, first = self._write, self.hear, self._out, self.first
+        """Ping-pong: :meth:`say` and the first turns of :meth:`hear` are written out, for their calls would count."""
+        write, hear, out, landing, first = self._write, self.hear, self._out, self._landing, self.first
         for turn in range(self._turn + 1, self._turn + count + 1):
             if first:
                 out[0] = turn
                 write().wait()
-            hear(turn)
+            for _ in range(SPINS):
+                if landing[0] == turn:
+                    break
+            else:
+                hear(turn)
             if not first:
                 out[0] = turn
                 write().wait()

@@ -15,9 +15,10 @@ enum { HAS_OP = 1, HAS_ROOT = 2 };
 struct collective_method {
     PyMethodDef method;
     uint32_t kind;
-    int buffers;                     /* parameters `a` and `into` */
-    int parameters;                  /* HAS_… */
-    PyObject *name, *general, *text; /* the general function, and the text of ml_doc; owned */
+    int buffers;    /* parameters `a` and `into` */
+    int parameters; /* HAS_… */
+    PyObject *name; /* owned */
+    struct general_function general;
 };
 
 #define METHODS(X)                                                                                                     \
@@ -217,7 +218,7 @@ static PyObject *start_method(const struct collective_method *method, PyObject *
     if (result != Py_None)
         return result;
     Py_DECREF(result);
-    return general_function_call(method->general, self, arguments, count, names);
+    return general_function_call(method->general.function, self, arguments, count, names);
 }
 
 #define START(name, ...)                                                                                               \
@@ -249,8 +250,5 @@ PyObject *collective_method_create(PyObject *Py_UNUSED(module), PyObject *argume
         if (++method == methods + METHOD_COUNT)
             return PyErr_Format(PyExc_ValueError, "no collective: %U", name);
     replace_object(&method->name, name);
-    replace_object(&method->general, function);
-    replace_object(&method->text, text);
-    method->method.ml_doc = PyUnicode_AsUTF8AndSize(text, NULL);
-    return method->method.ml_doc ? PyDescr_NewMethod((PyTypeObject *)type, &method->method) : NULL;
+    return general_method_create((PyTypeObject *)type, &method->method, &method->general, function, text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The call of a method's general function, with the arguments that the method in C got. */
+/* The general functions of methods that begin in C. */
 #include "submit/submit.h"
 
 PyObject *general_function_call(PyObject *function, PyObject *self, PyObject *const *arguments, Py_ssize_t count,
@@ -22,4 +22,13 @@ PyObject *general_function_call(PyObject *function, PyObject *self, PyObject *co
     Py_XDECREF(positional);
     Py_XDECREF(keywords);
     return result;
+}
+
+PyObject *general_method_create(PyTypeObject *type, PyMethodDef *method, struct general_function *general,
+                                PyObject *function, PyObject *text)
+{
+    replace_object(&general->function, function);
+    replace_object(&general->text, text);
+    method->ml_doc = PyUnicode_AsUTF8AndSize(text, NULL);
+    return method->ml_doc ? PyDescr_NewMethod(type, method) : NULL;
 }

@@ -158,6 +158,13 @@ bool poster_peer_resolve(struct poster *poster, PyObject *peer, uint32_t *number
     return true;
 }
 
+PyObject *poster_none_return(void)
+{
+    if (PyErr_Occurred())
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 PyObject *poster_error_discard(PyObject *result)
 {
     if (result && PyLong_CheckExact(result)) {

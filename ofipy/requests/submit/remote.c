@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations on the memory of peers. None: the arguments are not plain; see submit.h. */
+/* Atomic operations on the memory of peers. None: the arguments are not plain; see submit.h. */
 #include "submit/submit.h"
 
 /* Convert three arguments: peer, address of a struct ofp_remote_segment, flags. NULL: they are not plain, or an exception. */
@@ -15,39 +15,6 @@ static const struct ofp_remote_segment *convert_remote(struct poster *poster, Py
     op->flags = PyLong_AsUnsignedLongLong(arguments[2]);
     return remote;
 }
-
-static PyObject *return_none_unless_raised(void)
-{
-    if (PyErr_Occurred())
-        return NULL;
-    Py_RETURN_NONE;
-}
-
-const char poster_rma_post_doc[] =
-    "rma(endpoint, op, buffer, peer, address of a struct ofp_remote_segment, flags) -> Request or None";
-PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
-{
-    struct poster *poster = (struct poster *)self;
-    const struct ofp_remote_segment *remote = NULL;
-    struct ofp_operation op = {0};
-    struct buffer_reference reference = {0};
-
-    if (count == 6) {
-        op.op = (uint16_t)PyLong_AsLong(arguments[1]);
-        remote = convert_remote(poster, arguments + 3, &op);
-    }
-    if (!remote || !memory_operation_fill(&poster->finder, arguments[2], op.op == OFP_READ, &op, &reference))
-        return return_none_unless_raised();
-    /* The general function raises the error. */
-    if (op.length != remote->length) {
-        buffer_reference_release(&reference);
-        Py_RETURN_NONE;
-    }
-    return poster_error_discard(
-        poster_operation_post(poster, arguments[0], request_python.Request, &op, -1, PLAIN, &reference));
-}
-
-/* ------------------------------------------------------------------------------------------------------------- atomics */
 
 /* Arrays of one atomic operation; new references, NULL where it has none. */
 struct operands {
@@ -176,7 +143,7 @@ PyObject *poster_atomic_post(PyObject *self, PyObject *const *arguments, Py_ssiz
         fill_operand_fields(poster, &operands, &op) && op.length == remote->length)
         result = post_operands(poster, arguments[0], &operands, &op);
     else
-        result = return_none_unless_raised();
+        result = poster_none_return();
     release_operands(&operands);
     return result;
 }

@@ -12,7 +12,7 @@
 struct sender {
     PyMethodDef method;
     uint16_t op;
-    PyObject *general, *text; /* the general function, and the text of ml_doc; owned */
+    struct general_function general;
 };
 
 static PyObject *send_tagged(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
@@ -78,7 +78,7 @@ static PyObject *send_message(const struct sender *sender, PyObject *self, PyObj
             return result;
         Py_DECREF(result);
     }
-    return general_function_call(sender->general, self, arguments, count, names);
+    return general_function_call(sender->general.function, self, arguments, count, names);
 }
 
 static PyObject *send_tagged(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -113,8 +113,5 @@ PyObject *sender_method_create(PyObject *Py_UNUSED(module), PyObject *arguments)
     while (sender->op != op)
         if (++sender == senders + sizeof(senders) / sizeof(*senders))
             return PyErr_Format(PyExc_ValueError, "no operation that sends: %d", op);
-    replace_object(&sender->general, function);
-    replace_object(&sender->text, text);
-    sender->method.ml_doc = PyUnicode_AsUTF8AndSize(text, NULL);
-    return sender->method.ml_doc ? PyDescr_NewMethod((PyTypeObject *)type, &sender->method) : NULL;
+    return general_method_create((PyTypeObject *)type, &sender->method, &sender->general, function, text);
 }

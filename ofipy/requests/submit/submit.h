@@ -4,14 +4,15 @@
  *
  *   post.c      posting one operation, and waiting for space; the arguments of the plain methods
  *   send.c      tsend and send, the methods of every class that has a poster as `_poster`
- *   remote.c    operations on the memory of peers
+ *   access.c    write and read, likewise
+ *   remote.c    atomic operations on the memory of peers
  *   record.c    operations that Python has described in full, as a record
- *   general.c   the call of a method's general function, for arguments that are not plain
+ *   general.c   the general functions of methods that begin in C, for arguments that are not plain
  *   collective.c  collectives of a group that Python has described; collective.h: those that begin in C
  *   start.c     starting prepared requests
  *   poster.c    the type of posters
  *
- * The plain methods (tsend, send, trecv, rma, atomic) know plain arguments: a buffer of a common kind, a peer of the right
+ * The plain methods (tsend, send, trecv, write, read, atomic) know plain arguments: a buffer of a common kind, a peer of the right
  * vector or a number, and a tag that is a plain integer. For other arguments, and if the core refuses the operation, they
  * return None: nothing was started then, and the caller, a function in Python, does the work with all checks and raises the
  * errors.
@@ -24,10 +25,12 @@
 #include "request/request.h"
 
 #define SUBMIT_OBJECTS(X)                                                                                              \
-    X(FetchRequest) /* the type of what an atomic returns that fetches old values */                                   \
-    X(AtomicOp)     /* the type */                                                                                     \
-    X(ATOMIC_OPS)   /* dict: members and names of AtomicOp -> their numbers */                                         \
-    X(start_all)    /* (prepared requests, timeout): start them as there is space, or raise */
+    X(FetchRequest)   /* the type of what an atomic returns that fetches old values */                                 \
+    X(AtomicOp)       /* the type */                                                                                   \
+    X(ATOMIC_OPS)     /* dict: members and names of AtomicOp -> their numbers */                                       \
+    X(RemoteRegion)   /* the type */                                                                                   \
+    X(COMPLETE_FLAGS) /* dict: completion levels -> their flags */                                                     \
+    X(start_all)      /* (prepared requests, timeout): start them as there is space, or raise */
 
 struct submit_python {
     SUBMIT_OBJECTS(OFIPY_OBJECT_POINTER)
@@ -65,8 +68,17 @@ PyObject *poster_operation_post(struct poster *poster, PyObject *endpoint, PyObj
                                 struct buffer_reference *reference);
 /* Replace an error of the core by None: the general function meets it again, and raises it. */
 PyObject *poster_error_discard(PyObject *result);
+/* None, for arguments that are not plain; NULL if an exception was raised. */
+PyObject *poster_none_return(void);
 /* A number, or a Peer of the poster's vector. If the peer was removed, the core refuses its number. */
 bool poster_peer_resolve(struct poster *poster, PyObject *peer, uint32_t *number);
+/* The function in Python that a method in C goes on to, and the text of the method's ml_doc; both owned. */
+struct general_function {
+    PyObject *function, *text;
+};
+/* A method of the class, whose signature and documentation are in the text. */
+PyObject *general_method_create(PyTypeObject *type, PyMethodDef *method, struct general_function *general,
+                                PyObject *function, PyObject *text);
 /* Call a method's general function in Python with the arguments of the method. */
 PyObject *general_function_call(PyObject *function, PyObject *self, PyObject *const *arguments, Py_ssize_t count,
                                 PyObject *names);
@@ -77,8 +89,7 @@ PyObject *poster_buffer_post(struct poster *poster, PyObject *endpoint, PyObject
 
 /* -------------------------------------------------------------------------------------------------- methods of a poster */
 
-extern const char poster_rma_post_doc[], poster_atomic_post_doc[];
-PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
+extern const char poster_atomic_post_doc[];
 PyObject *poster_atomic_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 
 extern const char poster_collective_start_doc[];
@@ -96,6 +107,8 @@ PyObject *poster_peer_connect(PyObject *self, PyObject *arguments);
 
 extern const char sender_method_create_doc[];
 PyObject *sender_method_create(PyObject *module, PyObject *arguments);
+extern const char accessor_method_create_doc[];
+PyObject *accessor_method_create(PyObject *module, PyObject *arguments);
 
 extern const char prepared_start_doc[], prepared_start_some_doc[];
 PyObject *prepared_start(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
