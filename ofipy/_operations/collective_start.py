@@ -211,7 +211,7 @@ class Call:
                 "result": ffi.NULL if sized is None else sized,
             },
         )
-        self.keep = (source.keep, target.keep, sized)
+        self.keep = (source.keep, target.keep, source_counts, target_counts, sized)
 
 
 def _address(pointer: Any) -> int:
