@@ -180,6 +180,33 @@ static void test_beyond_the_bound(void **state)
         assert_int_equal(finished(pair, &pair->a, SEND_DONE).error, 0);
 }
 
+/*
+ * B owes credit that it cannot grant, since it has too many unexpected messages. It receives some of them, and then another
+ * message: the same progress grants for this one, and looks after those that wait.
+ */
+static void test_space_comes_back_before_the_next_message(void **state)
+{
+    struct pair *pair = *state;
+    struct ofp_endpoint_statistics statistics;
+
+    for (uint64_t i = 0; i < 100; i++) {
+        post(&pair->a, tagged(OFP_TSEND, pair->a.peer, i, pair->out, 1000, SEND_DONE));
+        progress(pair, 3);
+    }
+    assert_int_equal(ofp_endpoint_statistics(pair->b.endpoint, &statistics), 0);
+    assert_true(statistics.unexpected_bytes >= 100000 && !statistics.announced_messages);
+    for (uint64_t i = 0; i < 50; i++)
+        post(&pair->b, tagged(OFP_TRECV, pair->b.peer, i, pair->in, 1000, RECEIVE_DONE));
+    post(&pair->a, tagged(OFP_TSEND, pair->a.peer, 100, pair->out, 1000, SEND_DONE));
+    progress(pair, 3);
+    for (uint64_t i = 50; i <= 100; i++)
+        post(&pair->b, tagged(OFP_TRECV, pair->b.peer, i, pair->in, 1000, RECEIVE_DONE));
+    for (uint64_t i = 0; i <= 100; i++) {
+        assert_int_equal(finished(pair, &pair->b, RECEIVE_DONE).error, 0);
+        assert_int_equal(finished(pair, &pair->a, SEND_DONE).error, 0);
+    }
+}
+
 /* Without the extension the connection stands still, and goes on where it stopped. */
 static void test_standing_still(void **state)
 {
@@ -299,6 +326,7 @@ int main(void)
         {"test_messages_of_stock_peers", test_messages, setup_stock, teardown, NULL},
         cmocka_unit_test_setup_teardown(test_both_connect_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_beyond_the_bound, setup_small, teardown),
+        cmocka_unit_test_setup_teardown(test_space_comes_back_before_the_next_message, setup_small, teardown),
         cmocka_unit_test_setup_teardown(test_standing_still, setup_small_stock, teardown),
         cmocka_unit_test_setup_teardown(test_remote_memory, setup, teardown),
         {"test_remote_memory_of_stock_peers", test_remote_memory, setup_stock, teardown, NULL},

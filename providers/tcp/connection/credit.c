@@ -69,6 +69,9 @@ static void grant_credit(struct tcp_connection *connection)
     struct tcp_header credit = {.op = TCP_CREDIT, .words = {connection->owed}};
 
     OFP_CHECK(connection->state == TCP_UP && connection->owed > 0);
+    /* The core can have space again before the endpoint's next progress, which grants to those that wait. */
+    if (ofp_list_linked(&connection->creditor))
+        ofp_list_remove(&connection->creditor);
     connection->allowance += connection->owed;
     connection->owed = 0;
     tcp_header_send(connection, &credit);
