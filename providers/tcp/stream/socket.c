@@ -119,14 +119,17 @@ static int bind_own_address(const struct tcp_endpoint *endpoint, int fd)
 
 int tcp_socket_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *result)
 {
-    const struct sockaddr *to = address;
-    int fd = tcp_descriptor_register(socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), error;
+    sa_family_t family;
+    int fd, error;
 
+    /* The address of a peer of link lies where it is in link's own address, at any alignment. */
+    memcpy(&family, (const char *)address + offsetof(struct sockaddr, sa_family), sizeof(family));
+    fd = tcp_descriptor_register(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0)
         return -errno;
     tcp_socket_set_options(endpoint, fd);
     if ((!endpoint->anywhere && bind_own_address(endpoint, fd) != 0) ||
-        (connect(fd, to, length) != 0 && errno != EINPROGRESS)) {
+        (connect(fd, address, length) != 0 && errno != EINPROGRESS)) {
         error = -errno;
         tcp_descriptor_close(fd);
         return error;
