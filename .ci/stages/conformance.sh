@@ -36,6 +36,15 @@ packets() { # reliable endpoints out of a packet channel, over one within the pr
     python3 .ci/check_junit.py --name "link over devices" --least 300 "$work/device_keys.xml"
 }
 
+sanitized_conformance() { # over a build with sanitizers, where memory that is used too late or too far is seen
+    local least=2500 tests=(tests/conformance)
+    [ "$profile" = full ] || least=300 tests=(tests/conformance/test_{collectives,unreceived,link,rma}.py)
+    python3 -m tests.asan -m pytest "${tests[@]}" -n 2 --provider shm --provider tcp --provider link \
+        --junit-xml="$work/sanitized.xml"
+    python3 .ci/check_junit.py --name "conformance, sanitizers" --least "$least" --allow 'its peers prove no key' \
+        --allow 'does not tell that nobody is there' "$work/sanitized.xml"
+}
+
 hooked() { # the conformance suite while every hook looks on, two of them of one kind
     OFIPY_HOOKS='debug;trace;profile:table=no;fault;fault' pytest tests/conformance --provider shm --provider tcp \
         --junit-xml="$work/hooked.xml"
