@@ -9,7 +9,8 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.builds import TREE, install, make_environment
@@ -41,6 +42,7 @@ class Build:
     def python(self) -> Path:
         """The interpreter of an environment in which this tree is installed."""
         python = make_environment(self.folder / "python")
+        _add_tools(python)
         stamp, state = self.folder / "installed.json", self._describe_sources()
         before: dict[str, str] = json.loads(stamp.read_text()) if stamp.exists() else {}
         changed = {name for name in before.keys() | state.keys() if before.get(name) != state.get(name)}
@@ -135,17 +137,31 @@ def _is_module(name: str) -> bool:
 
 
 def tool_path() -> str:
-    """PATH with meson and ninja: those of the calling environment, or of one below ``build``."""
+    """PATH with meson and ninja."""
+    return f"{_tool_python().parent}{os.pathsep}{os.environ['PATH']}"
+
+
+@cache
+def _tool_python() -> Path:
+    """The interpreter of an environment with what builds: the calling one, or one below ``build``."""
     beside = Path(sys.executable).parent
-    if all((beside / name).exists() for name in ("meson", "ninja")):
-        folder = beside
-    else:
-        python = make_environment(FOLDER / "tools")
-        folder = python.parent
-        if not (folder / "meson").exists():
-            pip = [sys.executable, "-P", "-m", "pip", "--python", str(python), "install", "-q", *TOOLS]
-            try:
-                subprocess.run(pip, check=True)
-            except subprocess.CalledProcessError as error:
-                raise CannotRun("meson and ninja are needed, and pip cannot install them") from error
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+    if find_spec("mesonpy") and all((beside / name).exists() for name in ("meson", "ninja")):
+        return Path(sys.executable)
+    python = make_environment(FOLDER / "tools")
+    if not (python.parent / "meson").exists():
+        pip = [sys.executable, "-P", "-m", "pip", "--python", str(python), "install", "-q", *TOOLS]
+        try:
+            subprocess.run(pip, check=True)
+        except subprocess.CalledProcessError as error:
+            raise CannotRun(
+                "meson, meson-python and ninja are needed, and pip cannot install them"
+            ) from error
+    return python
+
+
+def _add_tools(python: Path) -> None:
+    """Let an environment import what builds, where it is not among the calling one's packages."""
+    tools = _tool_python()
+    if tools != Path(sys.executable):
+        site, found = (next(each.parent.parent.glob("lib/python*/site-packages")) for each in (python, tools))
+        (site / "tools.pth").write_text(f"{found}\n")
