@@ -43,6 +43,7 @@ __all__ = ["Endpoint", "EndpointAlias"]
 
 @messaging.begin_in_c
 @rma.begin_in_c
+@atomics.begin_in_c
 class Endpoint(Child[P]):
     """Sends and receives messages. Made by :func:`ofipy.open`, or :meth:`Domain.endpoint` and :meth:`enable`.
 

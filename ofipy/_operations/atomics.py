@@ -28,18 +28,19 @@ from ofipy._memory.remote import (
     READS,
     WRITES,
     RemoteMemory,
-    RemoteRegion,
     is_of_device,
 )
+from ofipy._operations.begun_in_c import begin_methods_in_c
 from ofipy._operations.initiator import Initiator, post_record, prepare, start
 from ofipy._operations.remote_record import Remote, remote_record
-from ofipy._requests import PLAIN
+from ofipy._requests import PLAIN, updater
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = [
     "atomic",
+    "begin_in_c",
     "compare_atomic",
     "fetch_atomic",
     "post_atomic",
@@ -179,6 +180,9 @@ def compare_atomic(
 
 
 # prepared
+
+
+begin_in_c = begin_methods_in_c(updater, {_ATOMIC: atomic, _FETCH: fetch_atomic, _COMPARE: compare_atomic})
 
 
 def prepare_atomic(
@@ -407,19 +411,6 @@ def _start(
     room_timeout: float | None,
     incarnation: int | None,
 ) -> Any:
-    # The common case: all arguments right, one remote piece, whose device does not carry it out itself.
-    if (
-        flags is None
-        and incarnation is None
-        and room_timeout is None
-        and type(remote) is RemoteRegion
-        and not _RIGHTS[code] & ~remote._rights
-        and not remote._rights & DEVICE
-    ):
-        bits = 0 if complete is None else complete_flags(complete)
-        request = self._poster.atomic(self, code, value, compare, into, op, peer, remote._segment, bits)
-        if request is not None:
-            return request
     attributes = _Attributes(code, op, peer, remote, complete, flags, incarnation)
     self._pointer(attributes.name)
     operand = _operand(value, "value", attributes.name)

@@ -3,12 +3,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-__all__ = ["method_text"]
+__all__ = ["begin_methods_in_c", "method_text"]
+
+_K = TypeVar("_K")
+
+
+def begin_methods_in_c(
+    make: Callable[[type, int, Callable[..., Any], str], Any], functions: Mapping[int, Callable[..., Any]]
+) -> Callable[[type[_K]], type[_K]]:
+    """A decorator of classes whose methods begin in C, which goes on to these functions where it must.
+
+    Parameters
+    ----------
+    make : callable
+        What makes such a method: of ``ofipy._requests``.
+    functions : mapping
+        By the number of the operation. The methods have their names, signatures and documentation.
+    """
+
+    def decorate(kind: type[_K]) -> type[_K]:
+        for op, function in functions.items():
+            setattr(kind, function.__name__, make(kind, op, function, method_text(function)))
+        return kind
+
+    return decorate
 
 
 def method_text(function: Callable[..., Any]) -> str:

@@ -6,14 +6,14 @@ send waits for room, for `room_timeout` seconds at most; where an event loop run
 the operation itself waits in the core. Any thread may call, unless the domain is bound to one.
 
 The fast way is one call into C, which knows the buffers and arguments that most programs use: the first lines of
-``trecv_into``, and for sends the methods that :func:`begin_in_c` makes. Whatever does not fit there, a list of
+``trecv_into``, and for sends the methods that ``begin_in_c`` makes. Whatever does not fit there, a list of
 buffers, a strided array, a wrong argument, takes the general way, which also says what is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ofipy._base.binding import lib
 from ofipy._base.errors import NoMessage
@@ -27,7 +27,7 @@ from ofipy._completion.request import (
 )
 from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record
-from ofipy._operations.begun_in_c import method_text
+from ofipy._operations.begun_in_c import begin_methods_in_c
 from ofipy._operations.initiator import Initiator, addressee, prepare, start
 from ofipy._requests import MESSAGE, PLAIN, sender
 
@@ -49,8 +49,6 @@ __all__ = [
     "trecv_into",
     "tsend",
 ]
-
-_I = TypeVar("_I")
 
 _HOLD = int(Flag.HOLD | Flag.CLAIM)
 _DRAINED_AT_ONCE = 64
@@ -149,14 +147,7 @@ def send(
     return _start(self, _SEND, buffer, peer, 0, 0, remote_data, complete, flags, room_timeout, incarnation)
 
 
-def begin_in_c(kind: type[_I]) -> type[_I]:
-    """Let the methods ``tsend`` and ``send`` of a class begin in C, which goes on to the functions above where it must.
-
-    Their signatures and their documentation are those of the functions.
-    """
-    for op, function in ((_TSEND, tsend), (_SEND, send)):
-        setattr(kind, function.__name__, sender(kind, op, function, method_text(function)))
-    return kind
+begin_in_c = begin_methods_in_c(sender, {_TSEND: tsend, _SEND: send})
 
 
 # receiving

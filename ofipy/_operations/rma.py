@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reading and writing the memory of peers (fi_rma(3)): requests, prepared operations, and the raw tier.
 
-The methods ``read`` and ``write`` of an endpoint begin in C (:func:`begin_in_c`), which knows the arguments that most
+The methods ``read`` and ``write`` of an endpoint begin in C (``begin_in_c``), which knows the arguments that most
 programs use, and goes on to the functions here, which know every argument and say what is wrong.
 
 The peer takes no part, but its process has to make progress unless the transport reaches its memory by itself:
@@ -11,7 +11,7 @@ bounds or rights) ends as :class:`~ofipy.RemoteAccessError` from ``wait()``, wit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
 from ofipy._base.renamed import remote_data_from, room_timeout_from
@@ -19,7 +19,7 @@ from ofipy._completion.request import PreparedRequest, Request
 from ofipy._memory.buffers import LocalMemory, local_memory, region_memory
 from ofipy._memory.region import Region
 from ofipy._memory.remote import READS, WRITES, RemoteMemory
-from ofipy._operations.begun_in_c import method_text
+from ofipy._operations.begun_in_c import begin_methods_in_c
 from ofipy._operations.initiator import Initiator, post_record, prepare, start
 from ofipy._operations.remote_record import Remote, remote_record
 from ofipy._requests import PLAIN, accessor
@@ -36,8 +36,6 @@ __all__ = [
     "read",
     "write",
 ]
-
-_I = TypeVar("_I")
 
 _READ, _WRITE = int(Op.READ), int(Op.WRITE)
 _NAMES = {_READ: "read", _WRITE: "write"}
@@ -150,14 +148,7 @@ def write(
     return _start(self, _WRITE, buffer, peer, remote, remote_data, complete, flags, room_timeout, incarnation)
 
 
-def begin_in_c(kind: type[_I]) -> type[_I]:
-    """Let the methods ``read`` and ``write`` of a class begin in C, which goes on to the functions above where it must.
-
-    Their signatures and their documentation are those of the functions.
-    """
-    for op, function in ((_READ, read), (_WRITE, write)):
-        setattr(kind, function.__name__, accessor(kind, op, function, method_text(function)))
-    return kind
+begin_in_c = begin_methods_in_c(accessor, {_READ: read, _WRITE: write})
 
 
 # prepared

@@ -74,6 +74,7 @@ static PyMethodDef functions[] = {
     {"sender", sender_method_create, METH_VARARGS, sender_method_create_doc},
     {"start", (PyCFunction)(void (*)(void))prepared_start, METH_FASTCALL | METH_KEYWORDS, prepared_start_doc},
     {"start_some", prepared_start_some, METH_VARARGS, prepared_start_some_doc},
+    {"updater", updater_method_create, METH_VARARGS, updater_method_create_doc},
     {0},
 };
 

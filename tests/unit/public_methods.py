@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import ofipy
-from ofipy._operations import messaging, rma
+from ofipy._operations import atomics, messaging, rma
 
 __all__ = ["function_behind", "methods"]
 
@@ -14,7 +14,8 @@ __all__ = ["function_behind", "methods"]
 def function_behind(member: Any) -> Any:
     """The function in Python that a method in C begins, which has the annotations; anything else as it is."""
     if inspect.ismethoddescriptor(member) and getattr(member, "__objclass__", None) is ofipy.Endpoint:
-        return getattr(rma if hasattr(rma, member.__name__) else messaging, member.__name__)
+        modules = (messaging, rma, atomics)
+        return next(getattr(each, member.__name__) for each in modules if hasattr(each, member.__name__))
     return member
 
 

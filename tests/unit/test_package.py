@@ -14,7 +14,7 @@ from public_methods import methods
 
 import ofipy
 from ofipy._base.binding import ffi, lib
-from ofipy._operations import messaging, rma
+from ofipy._operations import atomics, messaging, rma
 
 
 def test_all_is_complete() -> None:
@@ -57,7 +57,9 @@ def test_methods_that_begin_in_c_are_among_them() -> None:
     assert found["send"] is messaging.send
     assert found["write"] is rma.write
     assert found["read"] is rma.read
-    for name in ("tsend", "send", "write", "read"):
+    for name in ("atomic", "fetch_atomic", "compare_atomic"):
+        assert found[name] is getattr(atomics, name)
+    for name in ("tsend", "send", "write", "read", "atomic", "fetch_atomic", "compare_atomic"):
         assert not inspect.isfunction(getattr(ofipy.Endpoint, name))
 
 

@@ -209,6 +209,7 @@ import numpy, ofipy
 
 with ofipy.open(provider="shm") as ep:
     peer, array, received, called = ep.insert(ep.address), numpy.arange(4.0), numpy.empty(4), []
+    old = numpy.empty(4)
     target = ep.register(ep.empty(32), access="remote_read|remote_write")
     remote = target.remote
 
@@ -217,6 +218,9 @@ with ofipy.open(provider="shm") as ep:
         yield ep.write(array, peer, remote)
         yield ep.write(array, peer, remote, complete="delivery")
         yield ep.read(array, peer, remote)
+        yield ep.atomic(array, peer, remote, op="sum")
+        yield ep.fetch_atomic(array, peer, remote, op=ofipy.AtomicOp.SUM, into=old)
+        yield ep.compare_atomic(array, array, peer, remote, into=old)
 
     def finish(requests):
         ep.trecv_into(received, tag=1).wait(timeout=30)

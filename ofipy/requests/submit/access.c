@@ -22,19 +22,7 @@ static struct accessor accessors[] = {
     {.method = METHOD("read", read_remote), .op = OFP_READ, .right = OFP_ACCESS_REMOTE_READ},
 };
 
-/* Interned, so that pointers can be compared; owned. */
-static PyObject *name_poster, *name_rights, *name_segment, *name_complete;
-
-/* The flags of a completion level. False: it is none, and the general function raises the error. */
-static bool convert_level(PyObject *level, uint64_t *flags)
-{
-    PyObject *found = PyDict_GetItemWithError(submit_python.COMPLETE_FLAGS, level);
-
-    PyErr_Clear();
-    if (found)
-        *flags = PyLong_AsUnsignedLongLong(found);
-    return found != NULL;
-}
+static PyObject *name_poster, *name_complete; /* interned, so that pointers can be compared; owned */
 
 static bool parse_access_arguments(PyObject *const *arguments, Py_ssize_t count, PyObject *names, uint64_t *flags)
 {
@@ -42,32 +30,14 @@ static bool parse_access_arguments(PyObject *const *arguments, Py_ssize_t count,
 
     if (count != 3 || named > 1)
         return false;
-    return !named || (PyTuple_GetItem(names, 0) == name_complete && convert_level(arguments[3], flags));
-}
-
-/* The memory of the peer, if the handle grants the access. NULL: it does not, or it is no plain handle. */
-static const struct ofp_remote_segment *find_remote(const struct accessor *accessor, PyObject *remote)
-{
-    const struct ofp_remote_segment *segment = NULL;
-    PyObject *rights, *address = NULL;
-
-    if ((PyObject *)Py_TYPE(remote) != submit_python.RemoteRegion)
-        return NULL;
-    rights = PyObject_GetAttr(remote, name_rights);
-    if (rights && PyLong_AsUnsignedLong(rights) & accessor->right)
-        address = PyObject_GetAttr(remote, name_segment);
-    if (address)
-        segment = PyLong_AsVoidPtr(address);
-    Py_XDECREF(address);
-    Py_XDECREF(rights);
-    return segment;
+    return !named || (PyTuple_GetItem(names, 0) == name_complete && remote_level_convert(arguments[3], flags));
 }
 
 /* A request, or None for the general function; NULL with an exception. */
 static PyObject *post_access(const struct accessor *accessor, struct poster *poster, PyObject *self,
                              PyObject *const *arguments, uint64_t flags)
 {
-    const struct ofp_remote_segment *remote = find_remote(accessor, arguments[2]);
+    const struct ofp_remote_segment *remote = remote_segment_find(arguments[2], accessor->right, 0);
     struct ofp_operation op = {.op = accessor->op, .flags = flags};
     struct buffer_reference reference = {0};
 
@@ -130,8 +100,6 @@ static bool create_attribute_names(void)
     if (name_complete)
         return true;
     return (name_poster = PyUnicode_InternFromString("_poster")) &&
-           (name_rights = PyUnicode_InternFromString("_rights")) &&
-           (name_segment = PyUnicode_InternFromString("_segment")) &&
            (name_complete = PyUnicode_InternFromString("complete"));
 }
 

@@ -102,7 +102,6 @@ static PyObject *close_poster(PyObject *self, PyObject *successor)
 
 static PyMethodDef poster_methods[] = {
     {"trecv", (PyCFunction)(void (*)(void))post_trecv, METH_FASTCALL, trecv_doc},
-    {"atomic", (PyCFunction)(void (*)(void))poster_atomic_post, METH_FASTCALL, poster_atomic_post_doc},
     {"start", poster_record_start, METH_VARARGS, poster_record_start_doc},
     {"prepare", poster_record_prepare, METH_VARARGS, poster_record_prepare_doc},
     {"adopt", poster_handle_adopt, METH_VARARGS, poster_handle_adopt_doc},

@@ -5,7 +5,8 @@
  *   post.c      posting one operation, and waiting for space; the arguments of the plain methods
  *   send.c      tsend and send, the methods of every class that has a poster as `_poster`
  *   access.c    write and read, likewise
- *   remote.c    atomic operations on the memory of peers
+ *   update.c    atomic, fetch_atomic and compare_atomic, likewise
+ *   remote.c    what access.c and update.c have in common
  *   record.c    operations that Python has described in full, as a record
  *   general.c   the general functions of methods that begin in C, for arguments that are not plain
  *   collective.c  collectives of a group that Python has described; collective.h: those that begin in C
@@ -87,10 +88,15 @@ bool poster_arguments_convert(struct poster *poster, PyObject *peer, PyObject *t
 /* Post with this memory: a request, or None. */
 PyObject *poster_buffer_post(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op);
 
-/* -------------------------------------------------------------------------------------------------- methods of a poster */
+/*
+ * The memory of the peer, if its handle is a plain one and grants all rights of `granted` and none of `refused`. NULL without an
+ * exception: it is not, or does not.
+ */
+const struct ofp_remote_segment *remote_segment_find(PyObject *remote, unsigned long granted, unsigned long refused);
+/* The flags of a completion level. False: it is none, and the general function raises the error. */
+bool remote_level_convert(PyObject *level, uint64_t *flags);
 
-extern const char poster_atomic_post_doc[];
-PyObject *poster_atomic_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
+/* -------------------------------------------------------------------------------------------------- methods of a poster */
 
 extern const char poster_collective_start_doc[];
 PyObject *poster_collective_start(PyObject *self, PyObject *arguments);
@@ -109,6 +115,8 @@ extern const char sender_method_create_doc[];
 PyObject *sender_method_create(PyObject *module, PyObject *arguments);
 extern const char accessor_method_create_doc[];
 PyObject *accessor_method_create(PyObject *module, PyObject *arguments);
+extern const char updater_method_create_doc[];
+PyObject *updater_method_create(PyObject *module, PyObject *arguments);
 
 extern const char prepared_start_doc[], prepared_start_some_doc[];
 PyObject *prepared_start(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
