@@ -46,5 +46,6 @@ def _parameters(function: Callable[..., Any]) -> str:
     defaults = function.__defaults__ or ()
     for place, value in enumerate(defaults, len(taken) - len(defaults)):
         taken[place] += f"={value!r}"
-    keywords = ("*", *(f"{name}={value!r}" for name, value in named.items())) if named else ()
-    return ", ".join((*taken, *keywords))
+    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    only = [f"{name}={named[name]!r}" if name in named else name for name in keywords]
+    return ", ".join((*taken, *(("*", *only) if only else ())))
