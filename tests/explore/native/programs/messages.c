@@ -2,6 +2,7 @@
 /* Threads that send, receive, and wait. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "program.h"
 
@@ -54,6 +55,7 @@ const struct program program_two_takers = {"two-takers", "fake,shm,tcp,rdm,link"
 /* ----------------------------------------------------------------------------------------- both send, and both receive */
 
 static uint8_t sent[2][MESSAGES][LONG], received[2][MESSAGES][LONG];
+static _Atomic uint32_t sides_done;
 
 static uint64_t length_of(uint32_t number) { return number % 3 == 2 ? LONG : SHORT; }
 
@@ -75,6 +77,12 @@ static void *exchange_messages(void *of)
     }
     for (uint32_t i = 0; i < MESSAGES; i++)
         take_whole(sends[i], 0);
+    /* What tells the other side that its message was taken may wait for space, and then for this side's next progress. */
+    for (sides_done++; sides_done < 2; ofp_domain_progress(side->domain)) {
+        struct timespec pause = {.tv_nsec = 4 * MS};
+
+        nanosleep(&pause, NULL);
+    }
     return NULL;
 }
 
@@ -82,6 +90,7 @@ static void run_exchange(void)
 {
     pthread_t other;
 
+    sides_done = 0;
     pair_open(&a, &b, schedule_draw(2) ? OFP_PROGRESS_AUTO : OFP_PROGRESS_MANUAL);
     other = thread_start("B", exchange_messages, &b);
     exchange_messages(&a);
