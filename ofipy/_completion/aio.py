@@ -53,9 +53,14 @@ class Poller(PollerBase):
 
     def schedule(self) -> None:
         """Have the loop call `turn`."""
-        if not self.scheduled:
-            self.scheduled = True
+        if self.scheduled:
+            return
+        self.scheduled = True
+        try:
             self._schedule()
+        except BaseException:
+            self.scheduled = False
+            raise
 
     def _schedule(self) -> None:
         # The news may be another thread's.
@@ -71,7 +76,12 @@ class Poller(PollerBase):
             self.run(progress)
         finally:
             if self.plain and self.waiting and not self.scheduled:
-                self._poll_or_sleep()
+                try:
+                    self._poll_or_sleep()
+                except BaseException:
+                    # There may have been no memory for it. Nothing else would make the loop look again.
+                    self.schedule()
+                    raise
 
     def _poll_or_sleep(self) -> None:
         now = time.monotonic_ns()

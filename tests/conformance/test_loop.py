@@ -369,6 +369,33 @@ def test_control_c(ep: ofipy.Endpoint, me: ofipy.Peer, kind: str) -> None:
     assert run_in(kind, afterwards()) == b"kept"
 
 
+@pytest.mark.parametrize("step", ["start_spin", "arm"])
+def test_a_look_without_memory_is_made_again(
+    ep: ofipy.Endpoint, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """A loop of asyncio's own sleeps until the poller's next turn: that comes also if this one had no memory."""
+    whole, failed = getattr(Poller, step), []
+
+    def fail_once(poller: Poller) -> Any:
+        if not failed:
+            failed.append(step)
+            raise MemoryError(step)
+        return whole(poller)
+
+    async def main() -> None:
+        told: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["exception"]))
+        request = ep.trecv(tag=1)
+        waiting = asyncio.ensure_future(result_of(request))
+        await asyncio.sleep(0.01)
+        await ep.tsend(b"after all", ep.insert(ep.address), tag=1)
+        assert bytes(await waiting) == b"after all"
+        assert [str(error) for error in told] == failed == [step]
+
+    monkeypatch.setattr(Poller, step, fail_once)
+    run_in("asyncio", main())
+
+
 def test_exit_from_one_of_many_tasks(ep: ofipy.Endpoint, me: ofipy.Peer, kind: str) -> None:
     """What ends the loop ends it at once; who was to go on with the same news does so in the next one."""
     went_on = []
