@@ -179,10 +179,10 @@ def compare_atomic(
     )
 
 
-# prepared
-
-
 begin_in_c = begin_methods_in_c(updater, {_ATOMIC: atomic, _FETCH: fetch_atomic, _COMPARE: compare_atomic})
+
+
+# prepared
 
 
 def prepare_atomic(

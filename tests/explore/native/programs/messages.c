@@ -77,7 +77,7 @@ static void *exchange_messages(void *of)
     }
     for (uint32_t i = 0; i < MESSAGES; i++)
         take_whole(sends[i], 0);
-    /* What tells the other side that its message was taken may wait for space, and then for this side's next progress. */
+    /* A notice that a long message was taken may wait for space in the other side's ring, and so for progress here. */
     for (sides_done++; sides_done < 2; ofp_domain_progress(side->domain)) {
         struct timespec pause = {.tv_nsec = 4 * MS};
 
