@@ -8,7 +8,6 @@ import random
 import signal
 import sys
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,8 +41,6 @@ if sys.version_info < (3, 12, 2):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Suites whose tests run beside each other: none needs the machine, or a name on it, for itself.
-SIDE_BY_SIDE = frozenset(Path(__file__).with_name(name) for name in ("unit", "conformance", "jobs"))
 MOST_PROCESSES = 16
 
 
@@ -51,13 +48,14 @@ MOST_PROCESSES = 16
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """How many processes run the tests: two for each processor, since most tests wait for something half of the time.
 
-    None beside this one where a single test or another suite is named. ``-n`` and pytest-xdist's own variable say
-    otherwise.
+    The suites that a bare ``pytest`` runs have no test that needs the machine, or a name on it, for itself. None beside
+    this process where a single test or another suite is named. ``-n`` and pytest-xdist's own variable say otherwise.
     """
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
+    suites = {config.rootpath / name for name in config.getini("testpaths")}
     paths = [(config.invocation_params.dir / argument).resolve() for argument in config.args]
-    if not all(SIDE_BY_SIDE.intersection((path, *path.parents)) and "::" not in path.name for path in paths):
+    if not all(suites.intersection((path, *path.parents)) and "::" not in path.name for path in paths):
         return 0
     return min(2 * len(os.sched_getaffinity(0)), MOST_PROCESSES)
 
