@@ -33,15 +33,23 @@ def listen_pair(provider: str, node: str) -> Iterator[ofipy.PassiveEndpoint[ofip
         listener.close(linger=0)  # what matters was waited for
 
 
-def accept_pair(listener: ofipy.PassiveEndpoint[ofipy.Domain], token: bytes) -> ofipy.Endpoint[ofipy.Domain]:
-    """The connection of who knows the token; others are refused. It closes with the listener."""
+@contextmanager
+def accept_pair(
+    listener: ofipy.PassiveEndpoint[ofipy.Domain], token: bytes
+) -> Iterator[ofipy.Endpoint[ofipy.Domain]]:
+    """The connection of who knows the token; others are refused."""
     until = time.monotonic() + PATIENCE
     while True:
         request = listener.wait(timeout=max(0.0, until - time.monotonic()))
         # A transport may fill private data with zeros.
         if hmac.compare_digest(request.data[: len(token)], token):
-            return request.accept()
+            break
         request.reject()
+    endpoint = request.accept()
+    try:
+        yield endpoint
+    finally:
+        endpoint.close(linger=0)
 
 
 @contextmanager

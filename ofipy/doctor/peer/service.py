@@ -270,15 +270,16 @@ class DoctorServer(Server):
             lend(listener.domain) as remote,
         ):
             self._reply(peer, {"address": str(listener.address), "region": bytes(remote).hex()})
-            take(accept_pair(listener, self._now.token), LONGEST + PATIENCE)
+            with accept_pair(listener, self._now.token) as pair:
+                take(pair, LONGEST + PATIENCE)
         self._now.result = {}
 
     def _send_pair(self, peer: Peer, said: dict[str, Any]) -> None:
         remote = read_region(said)
         with listen_pair(self.endpoint.way(peer), read_text(said, "node")) as listener:
             self._reply(peer, {"address": str(listener.address)})
-            pair = accept_pair(listener, self._now.token)
-            sent, seconds = write_for(pair, remote, self._seconds(said))
+            with accept_pair(listener, self._now.token) as pair:
+                sent, seconds = write_for(pair, remote, self._seconds(said))
         self._now.result = {"bytes": sent, "seconds": seconds}
 
     def _receive_stream(self, peer: Peer, said: dict[str, Any]) -> None:
