@@ -164,9 +164,9 @@ static void hear(void)
         else if (event->kind == RDMFAKE_PACKET)
             rdmfake_port_posted(port);
         else if (event->line == line && event->kind == RDMFAKE_ACCEPT)
-            rdmfake_line_put(line, 1, RDMFAKE_CONFIRM, 0, NULL, NULL, 0);
+            rdmfake_line_notify(line, 1, RDMFAKE_CONFIRM, 0);
         else if (event->kind == RDMFAKE_ASK)
-            rdmfake_line_put(event->line, 0, RDMFAKE_REFUSE, 1, NULL, NULL, 0);
+            rdmfake_line_notify(event->line, 0, RDMFAKE_REFUSE, EAGAIN);
         rdmfake_event_free(event);
     }
     read_queue();
@@ -175,7 +175,7 @@ static void hear(void)
 static void leave(void)
 {
     if (line)
-        rdmfake_line_close(line, 0, NULL);
+        rdmfake_line_close(line, 0);
     line = NULL;
 }
 
@@ -210,7 +210,7 @@ static void ask(struct input *input)
 static void say(const uint8_t *bytes, uint32_t length)
 {
     if (line)
-        rdmfake_line_put(line, 1, RDMFAKE_PACKET, 0, NULL, bytes, length);
+        rdmfake_line_put(line, 1, RDMFAKE_PACKET, false, bytes, length);
 }
 
 static uint64_t some_length(struct input *input)

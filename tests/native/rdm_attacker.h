@@ -47,7 +47,7 @@ static inline bool hear_packet(struct attacker *attacker, enum ofpi_rdm_kind kin
 
 static inline void say(struct attacker *attacker, const void *bytes, uint32_t length)
 {
-    assert_int_equal(rdmfake_line_put(attacker->line, 1, RDMFAKE_PACKET, 0, NULL, bytes, length), 0);
+    assert_int_equal(rdmfake_line_put(attacker->line, 1, RDMFAKE_PACKET, false, bytes, length), 0);
 }
 
 static inline void say_packet(struct attacker *attacker, const struct ofpi_rdm_packet *packet, uint32_t payload)
@@ -88,7 +88,7 @@ static inline void meet(struct attacker *attacker)
     ofpi_rdm_hello_encode(&hello, bytes);
     ask(attacker, bytes, sizeof(bytes));
     assert_true(hear(attacker, RDMFAKE_ACCEPT));
-    rdmfake_line_put(attacker->line, 1, RDMFAKE_CONFIRM, 0, NULL, NULL, 0);
+    rdmfake_line_notify(attacker->line, 1, RDMFAKE_CONFIRM, 0);
     progress(attacker);
 }
 
@@ -129,7 +129,7 @@ static inline void end(struct attacker *attacker)
 {
     check_good_peer(attacker);
     if (attacker->line)
-        rdmfake_line_close(attacker->line, 0, NULL);
+        rdmfake_line_close(attacker->line, 0);
     rdmfake_port_close(attacker->port);
     progress(attacker);
     forget_warnings();

@@ -82,7 +82,7 @@ static void announce(struct stranger *stranger)
     static uint8_t bytes[512];
     uint32_t length = ofpi_rdm_encode(&packet, bytes);
 
-    assert_int_equal(rdmfake_line_put(stranger->line, 1, RDMFAKE_PACKET, 0, NULL, bytes, length), 0);
+    assert_int_equal(rdmfake_line_put(stranger->line, 1, RDMFAKE_PACKET, false, bytes, length), 0);
     progress(stranger);
 }
 
@@ -97,8 +97,8 @@ static uint64_t announced(const struct stranger *stranger)
 static void end(struct stranger *stranger)
 {
     if (stranger->line)
-        rdmfake_line_close(stranger->line, 0, NULL);
-    rdmfake_line_close(stranger->asked, 1, NULL);
+        rdmfake_line_close(stranger->line, 0);
+    rdmfake_line_close(stranger->asked, 1);
     rdmfake_port_close(stranger->port);
     progress(stranger);
     forget_warnings();
@@ -142,7 +142,7 @@ static void test_an_answer_that_shows_our_incarnation(void **state)
     (void)state;
     begin(&stranger);
     ofpi_rdm_hello_encode(&stranger.hello, bytes);
-    assert_int_equal(rdmfake_line_put(stranger.asked, 0, RDMFAKE_ACCEPT, 0, NULL, bytes, sizeof(bytes)), 0);
+    assert_int_equal(rdmfake_line_put(stranger.asked, 0, RDMFAKE_ACCEPT, false, bytes, sizeof(bytes)), 0);
     progress(&stranger);
     assert_int_equal(ofp_cq_read(stranger.victim.cq, &row, 1), 1);
     assert_int_equal(row.error, ECONNREFUSED);
@@ -167,7 +167,7 @@ static void test_nothing_is_believed_before_the_peer_is_up(void **state)
     announce(&stranger);
     assert_int_equal(announced(&stranger), 0);
     /* "Later" ends the path by which it came, and the core, which has heard nothing, is told nothing. */
-    assert_int_equal(rdmfake_line_put(stranger.asked, 0, RDMFAKE_REFUSE, 1, NULL, NULL, 0), 0);
+    rdmfake_line_notify(stranger.asked, 0, RDMFAKE_REFUSE, EAGAIN);
     progress(&stranger);
     receive = tagged(OFP_TRECV, OFP_PEER_ANY, 1, in, sizeof(in), 5);
     assert_int_equal(ofp_post(stranger.victim.endpoint, &receive, 1), 1);

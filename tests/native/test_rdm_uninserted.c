@@ -67,7 +67,7 @@ static void receive_letter(struct server *server, struct rdmfake_line *line)
     struct ofp_completion row;
 
     bytes[length] = 42;
-    assert_int_equal(rdmfake_line_put(line, 1, RDMFAKE_PACKET, 0, NULL, bytes, length + 1), 0);
+    assert_int_equal(rdmfake_line_put(line, 1, RDMFAKE_PACKET, false, bytes, length + 1), 0);
     assert_int_equal(ofp_post(server->side.endpoint, &receive, 1), 1);
     progress_server(server);
     assert_int_equal(ofp_cq_read(server->side.cq, &row, 1), 1);
@@ -89,7 +89,7 @@ static void come_and_go(uint32_t number, void *data)
         rdmfake_port_posted(port);
     line = connect_caller(server, port, number);
     receive_letter(server, line);
-    rdmfake_line_close(line, 0, NULL);
+    rdmfake_line_close(line, 0);
     progress_server(server);
     while ((event = rdmfake_port_take(port)))
         rdmfake_event_free(event);

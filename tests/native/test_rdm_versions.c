@@ -69,8 +69,8 @@ static void check_answer_of_later_release(enum rdmfake_event_kind kind)
         ofp_domain_progress(attacker.victim.domain);
     assert_int_equal(event->kind, RDMFAKE_ASK);
     write_later_hello(bytes);
-    rdmfake_line_put(event->line, 0, kind, 0, NULL, bytes, sizeof(bytes));
-    rdmfake_line_close(rdmfake_line_hold(event->line), 1, NULL);
+    rdmfake_line_put(event->line, 0, kind, false, bytes, sizeof(bytes));
+    rdmfake_line_close(rdmfake_line_hold(event->line), 1);
     rdmfake_event_free(event);
     check_incompatible(&attacker);
     end(&attacker);

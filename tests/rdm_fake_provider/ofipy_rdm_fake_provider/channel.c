@@ -41,18 +41,24 @@ static int receive(struct ofpi_channel *channel, struct ofpi_packet *packet)
 static int send(struct ofpi_path *path, struct ofpi_packet *packet, bool more)
 {
     const struct wire *wire = wire_of(path);
-    int result = rdmfake_line_put(wire->line, !wire->side, RDMFAKE_PACKET, packet->completed, NULL, packet->bytes,
-                                  packet->length);
+    bool is_inline = packet->length <= path->channel->limits.inline_size;
+    struct rdmfake_event *sent = is_inline ? NULL : rdmfake_event_reserve(RDMFAKE_SENT, packet);
+    int result = -ENOMEM;
 
     (void)more;
+    if (is_inline || sent)
+        result =
+            rdmfake_line_put(wire->line, !wire->side, RDMFAKE_PACKET, packet->completed, packet->bytes, packet->length);
     if (result == -ENOBUFS)
         rdmfake_core->log(OFP_LOG_ERROR, "rdmfake", "a packet met no receive buffer: more was sent than was granted");
-    if (result)
+    if (result) {
+        free(sent);
         return result;
-    if (packet->length <= path->channel->limits.inline_size)
+    }
+    if (is_inline)
         return OFP_POST_DONE;
-    result = rdmfake_line_put(wire->line, wire->side, RDMFAKE_SENT, 0, packet, NULL, 0);
-    return result ? result : OFP_POST_PENDING;
+    rdmfake_line_put_reserved(wire->line, wire->side, sent, 0);
+    return OFP_POST_PENDING;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -87,29 +93,55 @@ static bool knows_key(const struct ofpi_path *path, uint64_t key)
     return rdmfake_memory_knows(other_owner(path), key);
 }
 
-/* A move of memory that has been made, and ends later, as that of a device. The domain's lock guards it. */
-struct late_move {
+/* A move of memory that has been made. It ends at once, or later, as that of a device. The domain's lock guards it. */
+struct made_move {
     struct ofp_list node;
     struct ofp_timer timer;
     struct ofpi_path *path;
-    void *cookie;
+    struct rdmfake_event *end; /* owned */
     int error;
 };
 
-static void end_late_move(struct late_move *move)
+/* NULL: no memory. */
+static struct made_move *create_move(struct ofpi_path *path, void *cookie)
+{
+    struct made_move *move = calloc(1, sizeof(*move));
+
+    if (!move)
+        return NULL;
+    move->path = path;
+    move->end = rdmfake_event_reserve(RDMFAKE_MOVED, cookie);
+    if (move->end)
+        return move;
+    free(move);
+    return NULL;
+}
+
+static void end_move(struct made_move *move)
 {
     const struct wire *wire = wire_of(move->path);
 
     rdmfake_core->timer_stop(move->path->channel->endpoint->domain, &move->timer);
-    ofp_list_remove(&move->node);
-    rdmfake_line_put(wire->line, wire->side, RDMFAKE_MOVED, move->error, move->cookie, NULL, 0);
+    if (ofp_list_linked(&move->node))
+        ofp_list_remove(&move->node);
+    rdmfake_line_put_reserved(wire->line, wire->side, move->end, move->error);
     free(move);
 }
 
-static void late_move_expired(struct ofp_timer *timer, uint64_t now)
+static void move_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)now;
-    end_late_move(OFP_CONTAINER_OF(timer, struct late_move, timer));
+    end_move(OFP_CONTAINER_OF(timer, struct made_move, timer));
+}
+
+static void end_move_later(struct made_move *move)
+{
+    struct rdmfake_endpoint *endpoint = endpoint_of(move->path->channel);
+
+    move->timer.deadline = rdmfake_core->now() + endpoint->move_ns;
+    move->timer.expired = move_timer_expired;
+    ofp_list_append(&endpoint->moves, &move->node);
+    rdmfake_core->timer_start(move->path->channel->endpoint->domain, &move->timer);
 }
 
 /* Of a path, or NULL: of all paths. */
@@ -118,42 +150,28 @@ static void end_late_moves(struct rdmfake_endpoint *endpoint, const struct ofpi_
     struct ofp_list *node, *following;
 
     OFP_LIST_EACH(node, following, &endpoint->moves) {
-        struct late_move *move = OFP_CONTAINER_OF(node, struct late_move, node);
+        struct made_move *move = OFP_CONTAINER_OF(node, struct made_move, node);
 
         if (!path || move->path == path)
-            end_late_move(move);
+            end_move(move);
     }
-}
-
-static int end_move(struct ofpi_path *path, int error, void *cookie)
-{
-    struct rdmfake_endpoint *endpoint = endpoint_of(path->channel);
-    const struct wire *wire = wire_of(path);
-    struct late_move *move = endpoint->move_ns ? calloc(1, sizeof(*move)) : NULL;
-
-    if (!endpoint->move_ns)
-        return rdmfake_line_put(wire->line, wire->side, RDMFAKE_MOVED, error, cookie, NULL, 0);
-    if (!move)
-        return -ENOMEM;
-    move->path = path;
-    move->cookie = cookie;
-    move->error = error;
-    move->timer.deadline = rdmfake_core->now() + endpoint->move_ns;
-    move->timer.expired = late_move_expired;
-    ofp_list_append(&endpoint->moves, &move->node);
-    rdmfake_core->timer_start(path->channel->endpoint->domain, &move->timer);
-    return 0;
 }
 
 static int move(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
                 uint64_t key, uint64_t length, void *cookie, bool put)
 {
-    const struct wire *wire = wire_of(path);
-    int error = rdmfake_line_lose_here(wire->line)
-                    ? ECONNRESET
-                    : rdmfake_memory_copy(other_owner(path), key, address, (char *)local->base + offset, length, put);
+    struct made_move *move = create_move(path, cookie);
 
-    return end_move(path, error, cookie);
+    if (!move)
+        return -ENOMEM;
+    move->error = rdmfake_line_lose_here(wire_of(path)->line)
+                      ? ECONNRESET
+                      : rdmfake_memory_copy(other_owner(path), key, address, (char *)local->base + offset, length, put);
+    if (endpoint_of(path->channel)->move_ns)
+        end_move_later(move);
+    else
+        end_move(move);
+    return 0;
 }
 
 static int get(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address, uint64_t key,
@@ -170,11 +188,15 @@ static int put(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t
 
 static int atomic(struct ofpi_path *path, struct ofpi_packet *packet, const struct ofpi_word *word, void *cookie)
 {
-    const struct wire *wire = wire_of(path);
-    int error =
-        rdmfake_line_lose_here(wire->line) ? ECONNRESET : rdmfake_memory_change(other_owner(path), word, packet->bytes);
+    struct made_move *move = create_move(path, cookie);
 
-    return rdmfake_line_put(wire->line, wire->side, RDMFAKE_MOVED, error, cookie, NULL, 0);
+    if (!move)
+        return -ENOMEM;
+    move->error = rdmfake_line_lose_here(wire_of(path)->line)
+                      ? ECONNRESET
+                      : rdmfake_memory_change(other_owner(path), word, packet->bytes);
+    end_move(move);
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ paths */
@@ -206,9 +228,10 @@ static int accept(struct ofpi_path *path, uint64_t request, const uint8_t *hello
     wire->line = rdmfake_line_hold((struct rdmfake_line *)(uintptr_t)request);
     wire->side = 1;
     wire->line->paths[1] = path;
-    result = rdmfake_line_put(wire->line, 0, RDMFAKE_ACCEPT, 0, NULL, hello, (uint32_t)length);
+    result = rdmfake_line_put(wire->line, 0, RDMFAKE_ACCEPT, false, hello, (uint32_t)length);
     if (!result)
         return 0;
+    rdmfake_line_notify(wire->line, 0, RDMFAKE_REFUSE, EAGAIN);
     wire->line->paths[1] = NULL;
     rdmfake_line_release(wire->line);
     return result;
@@ -216,11 +239,13 @@ static int accept(struct ofpi_path *path, uint64_t request, const uint8_t *hello
 
 static void refuse(struct ofpi_channel *channel, uint64_t request, enum ofpi_refusal why)
 {
+    struct rdmfake_line *line = (struct rdmfake_line *)(uintptr_t)request;
     uint8_t hello[OFPI_HELLO_MAX];
     size_t length = why == OFPI_REFUSE_INCOMPATIBLE ? channel->user->first_hello(channel, hello) : 0;
 
-    rdmfake_line_put((struct rdmfake_line *)(uintptr_t)request, 0, RDMFAKE_REFUSE, why == OFPI_REFUSE_LATER, NULL,
-                     hello, (uint32_t)length);
+    /* Without memory for it the hello is left out. */
+    if (!length || rdmfake_line_put(line, 0, RDMFAKE_REFUSE, false, hello, (uint32_t)length) != 0)
+        rdmfake_line_notify(line, 0, RDMFAKE_REFUSE, why == OFPI_REFUSE_LATER ? EAGAIN : 0);
 }
 
 static void close_path(struct ofpi_path *path)
@@ -229,15 +254,15 @@ static void close_path(struct ofpi_path *path)
 
     /* Moves that end with the path are reported before the event that it is closed. */
     end_late_moves(endpoint_of(path->channel), path);
-    rdmfake_line_close(wire->line, wire->side, path);
+    rdmfake_line_close(wire->line, wire->side);
 }
 
 static void probe(struct ofpi_path *path)
 {
     const struct wire *wire = wire_of(path);
 
-    rdmfake_line_put(wire->line, wire->side, RDMFAKE_PROBED, !rdmfake_line_has_end(wire->line, !wire->side), NULL, NULL,
-                     0);
+    rdmfake_line_notify(wire->line, wire->side, RDMFAKE_PROBED,
+                        rdmfake_line_has_end(wire->line, !wire->side) ? 0 : OFP_EPEERLOST);
 }
 
 /* --------------------------------------------------------------------------------------------------------- arrivals */
@@ -310,7 +335,7 @@ static void path_event(struct ofpi_channel *channel, struct ofpi_path *path, str
 {
     switch (event->kind) {
     case RDMFAKE_ACCEPT:
-        rdmfake_line_put(event->line, 1, RDMFAKE_CONFIRM, 0, NULL, NULL, 0);
+        rdmfake_line_notify(event->line, 1, RDMFAKE_CONFIRM, 0);
         channel->user->accepted(path, event->bytes, event->length);
         break;
     case RDMFAKE_REFUSE:

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ofipy/check.h"
+
+/* Of a line: an answer and its confirmation, and for each side the answer to a probe, the end, and that it is closed. */
+#define SPARES 8
+
 static pthread_mutex_t exchange_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ofp_list ports = {&ports, &ports};
 static uint64_t last_number, steps, lose_at;
@@ -22,12 +27,21 @@ static void port_release_locked(struct rdmfake_port *port)
         free(port);
 }
 
+static void free_spares(struct rdmfake_line *line)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&line->spares)))
+        free(OFP_CONTAINER_OF(node, struct rdmfake_event, node));
+}
+
 static void line_release_locked(struct rdmfake_line *line)
 {
     if (--line->references)
         return;
     port_release_locked(line->ends[0]);
     port_release_locked(line->ends[1]);
+    free_spares(line);
     free(line);
 }
 
@@ -72,6 +86,27 @@ static struct rdmfake_event *event_new(enum rdmfake_event_kind kind, const void 
     return event;
 }
 
+/* NULL: no memory. */
+static struct rdmfake_line *line_new(void)
+{
+    struct rdmfake_line *line = calloc(1, sizeof(*line));
+
+    if (!line)
+        return NULL;
+    ofp_list_init(&line->spares);
+    for (int i = 0; i < SPARES; i++) {
+        struct rdmfake_event *event = event_new(RDMFAKE_END, NULL, 0);
+
+        if (!event) {
+            free_spares(line);
+            free(line);
+            return NULL;
+        }
+        ofp_list_append(&line->spares, &event->node);
+    }
+    return line;
+}
+
 static void put_locked(struct rdmfake_line *line, int side, struct rdmfake_event *event)
 {
     struct rdmfake_port *port = line->ends[side];
@@ -87,10 +122,37 @@ static void put_locked(struct rdmfake_line *line, int side, struct rdmfake_event
     ring_locked(port);
 }
 
+/* From one's own port nothing gets lost. */
+static bool is_own(enum rdmfake_event_kind kind)
+{
+    return kind == RDMFAKE_SENT || kind == RDMFAKE_MOVED || kind == RDMFAKE_PROBED || kind == RDMFAKE_CLOSED;
+}
+
+static bool takes_locked(const struct rdmfake_line *line, int side)
+{
+    return line->ends[side]->open && !line->broken && !line->closed[side];
+}
+
 static void event_free_locked(struct rdmfake_event *event)
 {
     line_release_locked(event->line);
     free(event);
+}
+
+/* What a line says once at most to each side: it has the memory. */
+static void notify_locked(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, int error)
+{
+    struct rdmfake_event *event;
+
+    if (!(is_own(kind) || kind == RDMFAKE_END ? line->ends[side]->open : takes_locked(line, side)))
+        return;
+    OFP_CHECK(!ofp_list_empty(&line->spares));
+    event = OFP_CONTAINER_OF(ofp_list_pop(&line->spares), struct rdmfake_event, node);
+    event->kind = kind;
+    event->error = error;
+    event->flag = error != 0;
+    event->path = is_own(kind) ? line->paths[side] : NULL;
+    put_locked(line, side, event);
 }
 
 /* Both sides hear of it, behind whatever came before. */
@@ -99,14 +161,8 @@ static void break_locked(struct rdmfake_line *line, int error)
     if (line->broken)
         return;
     line->broken = true;
-    for (int side = 0; side < 2; side++) {
-        struct rdmfake_event *event = line->ends[side]->open ? event_new(RDMFAKE_END, NULL, 0) : NULL;
-
-        if (!event)
-            continue;
-        event->error = error;
-        put_locked(line, side, event);
-    }
+    for (int side = 0; side < 2; side++)
+        notify_locked(line, side, RDMFAKE_END, error);
 }
 
 /* Whether this is the step at which a line is to be lost. */
@@ -136,11 +192,6 @@ uint64_t rdmfake_steps(void)
     count = steps;
     pthread_mutex_unlock(&exchange_lock);
     return count;
-}
-
-static bool takes_locked(const struct rdmfake_line *line, int side)
-{
-    return line->ends[side]->open && !line->broken && !line->closed[side];
 }
 
 void rdmfake_hold_packets(bool hold)
@@ -231,14 +282,6 @@ void rdmfake_port_hush(struct rdmfake_port *port)
     pthread_mutex_unlock(&exchange_lock);
 }
 
-static void refuse_locked(struct rdmfake_line *line)
-{
-    struct rdmfake_event *event = line->ends[0]->open ? event_new(RDMFAKE_REFUSE, NULL, 0) : NULL;
-
-    if (event)
-        put_locked(line, 0, event);
-}
-
 void rdmfake_port_close(struct rdmfake_port *port)
 {
     struct ofp_list *node;
@@ -250,7 +293,7 @@ void rdmfake_port_close(struct rdmfake_port *port)
         struct rdmfake_event *event = OFP_CONTAINER_OF(node, struct rdmfake_event, node);
 
         if (event->kind == RDMFAKE_ASK)
-            refuse_locked(event->line);
+            notify_locked(event->line, 0, RDMFAKE_REFUSE, 0);
         event_free_locked(event);
     }
     port_release_locked(port);
@@ -313,7 +356,7 @@ void rdmfake_forget(void)
 struct rdmfake_line *rdmfake_line_ask(struct rdmfake_port *port, const struct rdmfake_address *address,
                                       const uint8_t *hello, size_t length, int *error)
 {
-    struct rdmfake_line *line = calloc(1, sizeof(*line));
+    struct rdmfake_line *line = line_new();
     struct rdmfake_event *event = event_new(RDMFAKE_ASK, hello, (uint32_t)length);
     struct rdmfake_port *other;
 
@@ -335,6 +378,8 @@ struct rdmfake_line *rdmfake_line_ask(struct rdmfake_port *port, const struct rd
     if (!*error)
         return line;
     free(event);
+    if (line)
+        free_spares(line);
     free(line);
     return NULL;
 }
@@ -364,14 +409,8 @@ bool rdmfake_line_has_end(struct rdmfake_line *line, int side)
     return listening;
 }
 
-/* From one's own port nothing gets lost. */
-static bool is_own(enum rdmfake_event_kind kind)
-{
-    return kind == RDMFAKE_SENT || kind == RDMFAKE_MOVED || kind == RDMFAKE_PROBED || kind == RDMFAKE_CLOSED;
-}
-
-int rdmfake_line_put(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, int error, void *cookie,
-                     const void *bytes, uint32_t length)
+int rdmfake_line_put(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, bool flag, const void *bytes,
+                     uint32_t length)
 {
     struct rdmfake_event *event = event_new(kind, bytes, length);
     struct rdmfake_port *port = line->ends[side];
@@ -379,17 +418,12 @@ int rdmfake_line_put(struct rdmfake_line *line, int side, enum rdmfake_event_kin
 
     if (!event)
         return -ENOMEM;
-    event->error = error;
-    event->flag = error != 0;
-    event->cookie = cookie;
-    if (is_own(kind))
-        event->path = line->paths[side];
+    event->flag = flag;
     pthread_mutex_lock(&exchange_lock);
-    if (!is_own(kind))
-        step_locked(line);
+    step_locked(line);
     if (kind == RDMFAKE_PACKET && !line->broken && port->open && !port->posted)
         result = -ENOBUFS;
-    if (result || !(is_own(kind) ? port->open : takes_locked(line, side))) {
+    if (result || !takes_locked(line, side)) {
         /* Lost on its way; the end of the line is told by itself. */
         free(event);
     } else {
@@ -398,6 +432,36 @@ int rdmfake_line_put(struct rdmfake_line *line, int side, enum rdmfake_event_kin
     }
     pthread_mutex_unlock(&exchange_lock);
     return result;
+}
+
+void rdmfake_line_notify(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, int error)
+{
+    pthread_mutex_lock(&exchange_lock);
+    if (!is_own(kind))
+        step_locked(line);
+    notify_locked(line, side, kind, error);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+struct rdmfake_event *rdmfake_event_reserve(enum rdmfake_event_kind kind, void *cookie)
+{
+    struct rdmfake_event *event = event_new(kind, NULL, 0);
+
+    if (event)
+        event->cookie = cookie;
+    return event;
+}
+
+void rdmfake_line_put_reserved(struct rdmfake_line *line, int side, struct rdmfake_event *event, int error)
+{
+    event->error = error;
+    event->path = line->paths[side];
+    pthread_mutex_lock(&exchange_lock);
+    if (line->ends[side]->open)
+        put_locked(line, side, event);
+    else
+        free(event);
+    pthread_mutex_unlock(&exchange_lock);
 }
 
 bool rdmfake_line_lose_here(struct rdmfake_line *line)
@@ -410,19 +474,12 @@ bool rdmfake_line_lose_here(struct rdmfake_line *line)
     return lost;
 }
 
-void rdmfake_line_close(struct rdmfake_line *line, int side, struct ofpi_path *path)
+void rdmfake_line_close(struct rdmfake_line *line, int side)
 {
-    struct rdmfake_event *closed = event_new(RDMFAKE_CLOSED, NULL, 0);
-
     pthread_mutex_lock(&exchange_lock);
     line->closed[side] = true;
     break_locked(line, ECONNRESET);
-    if (closed && line->ends[side]->open) {
-        closed->path = path;
-        put_locked(line, side, closed);
-    } else {
-        free(closed);
-    }
+    notify_locked(line, side, RDMFAKE_CLOSED, 0);
     line_release_locked(line);
     pthread_mutex_unlock(&exchange_lock);
 }

@@ -62,6 +62,7 @@ struct rdmfake_line {
     uint32_t references;
     bool broken;
     bool closed[2];
+    struct ofp_list spares;       /* struct rdmfake_event: memory of what is said whether there is memory or not */
     struct rdmfake_port *ends[2]; /* constant, referenced */
     struct ofpi_path *paths[2];   /* each end's own: its domain's lock guards it. 0 is who asked */
 };
@@ -96,12 +97,20 @@ struct rdmfake_line *rdmfake_line_hold(struct rdmfake_line *line);
 void rdmfake_line_release(struct rdmfake_line *line);
 bool rdmfake_line_has_end(struct rdmfake_line *line, int side); /* whether that one's port still listens */
 /* Say something to one side. A packet needs a buffer that is posted there. -ENOMEM; -ENOBUFS: none was. */
-int rdmfake_line_put(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, int error, void *cookie,
-                     const void *bytes, uint32_t length);
+int rdmfake_line_put(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, bool flag, const void *bytes,
+                     uint32_t length);
+/* The same without bytes, for what a line says once: REFUSE, CONFIRM, PROBED. It needs no memory. */
+void rdmfake_line_notify(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, int error);
+/*
+ * The end of something that a port began itself: the event is made before it begins, so that the end needs no memory.
+ * NULL: none is left. The caller frees it, or puts it.
+ */
+struct rdmfake_event *rdmfake_event_reserve(enum rdmfake_event_kind kind, void *cookie);
+void rdmfake_line_put_reserved(struct rdmfake_line *line, int side, struct rdmfake_event *event, int error);
 /* Whether something that the other side does not hear of is where the line is to be lost. */
 bool rdmfake_line_lose_here(struct rdmfake_line *line);
 /* One side has finished with it: a CLOSED event follows the others that it still gets. */
-void rdmfake_line_close(struct rdmfake_line *line, int side, struct ofpi_path *path);
+void rdmfake_line_close(struct rdmfake_line *line, int side);
 void rdmfake_event_free(struct rdmfake_event *event);
 
 #endif
