@@ -67,9 +67,9 @@ static inline void record_start(struct ofp_endpoint *endpoint, struct ofp_receiv
     fixture->started[fixture->started_count++] = receive;
 }
 
-static inline int start_timer(struct ofpi_domain *domain, struct ofp_timer *timer)
+static inline void start_timer(struct ofpi_domain *domain, struct ofp_timer *timer)
 {
-    return ofpi_timers_start(&domain->timers, timer);
+    ofpi_timers_start(&domain->timers, timer);
 }
 
 static inline void receive_fixture_open(struct receive_fixture *fixture, uint64_t unexpected_limit,

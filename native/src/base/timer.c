@@ -2,7 +2,6 @@
 /* A binary heap by deadline. Every timer stores its position, so that stopping it needs no search. */
 #include "base/timer.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,24 +43,71 @@ static void move_timer(struct ofpi_timers *timers, struct ofp_timer *timer, uint
     store_timer(timers, timer, position);
 }
 
-int ofpi_timers_start(struct ofpi_timers *timers, struct ofp_timer *timer)
+static bool grow_heap(struct ofpi_timers *timers)
 {
-    if (timer->position) {
-        move_timer(timers, timer, timer->position);
-        return 0;
-    }
-    if (timers->count + 1 >= timers->capacity) {
-        uint64_t capacity = timers->capacity ? timers->capacity * 2 : 16;
-        struct ofp_timer **heap = realloc(timers->heap, capacity * sizeof(struct ofp_timer *));
+    uint64_t capacity = timers->capacity ? timers->capacity * 2 : 16;
+    struct ofp_timer **heap = realloc(timers->heap, capacity * sizeof(struct ofp_timer *));
 
-        if (!heap)
-            return -ENOMEM;
-        timers->heap = heap;
-        timers->capacity = capacity;
+    if (!heap)
+        return false;
+    timers->heap = heap;
+    timers->capacity = capacity;
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------- outside of the heap */
+
+/* `position` of an unsorted timer is the next one's address with this bit, which no address of a program has. */
+#define UNSORTED (1ull << 63)
+
+static bool is_unsorted(const struct ofp_timer *timer) { return timer->position & UNSORTED; }
+
+static struct ofp_timer *find_next_unsorted(const struct ofp_timer *timer)
+{
+    return (struct ofp_timer *)(uintptr_t)(timer->position & ~UNSORTED);
+}
+
+static void add_unsorted(struct ofpi_timers *timers, struct ofp_timer *timer)
+{
+    timer->position = (uint64_t)(uintptr_t)timers->unsorted | UNSORTED;
+    timers->unsorted = timer;
+}
+
+static void remove_unsorted(struct ofpi_timers *timers, struct ofp_timer *timer)
+{
+    struct ofp_timer *previous = timers->unsorted;
+
+    if (previous == timer) {
+        timers->unsorted = find_next_unsorted(timer);
+    } else {
+        while (find_next_unsorted(previous) != timer)
+            previous = find_next_unsorted(previous);
+        previous->position = timer->position;
     }
-    timers->count++;
-    move_timer(timers, timer, timers->count);
-    return 0;
+    timer->position = 0;
+}
+
+static struct ofp_timer *find_earliest(const struct ofpi_timers *timers)
+{
+    struct ofp_timer *earliest = timers->count ? timers->heap[1] : NULL;
+
+    for (struct ofp_timer *timer = timers->unsorted; timer; timer = find_next_unsorted(timer))
+        if (!earliest || timer->deadline < earliest->deadline)
+            earliest = timer;
+    return earliest;
+}
+
+/* --------------------------------------------------------------------------------------------------------- interface */
+
+void ofpi_timers_start(struct ofpi_timers *timers, struct ofp_timer *timer)
+{
+    if (is_unsorted(timer))
+        return;
+    if (!timer->position && timers->count + 1 >= timers->capacity && !grow_heap(timers)) {
+        add_unsorted(timers, timer);
+        return;
+    }
+    move_timer(timers, timer, timer->position ? timer->position : ++timers->count);
 }
 
 void ofpi_timers_stop(struct ofpi_timers *timers, struct ofp_timer *timer)
@@ -71,6 +117,10 @@ void ofpi_timers_stop(struct ofpi_timers *timers, struct ofp_timer *timer)
 
     if (!position)
         return;
+    if (is_unsorted(timer)) {
+        remove_unsorted(timers, timer);
+        return;
+    }
     OFPI_CHECK(position <= timers->count && timers->heap[position] == timer);
     last = timers->heap[timers->count--];
     timer->position = 0;
@@ -80,13 +130,14 @@ void ofpi_timers_stop(struct ofpi_timers *timers, struct ofp_timer *timer)
 
 int ofpi_timers_run(struct ofpi_timers *timers, uint64_t now)
 {
-    /* If a callback restarts its timer with a deadline that has passed, the timer expires in the next call. */
+    struct ofp_timer *timer = timers->unsorted;
     uint64_t limit = timers->count;
     int fired = 0;
 
-    while (limit-- && timers->count && timers->heap[1]->deadline <= now) {
-        struct ofp_timer *timer = timers->heap[1];
-
+    for (; timer; timer = find_next_unsorted(timer))
+        limit++;
+    /* If a callback restarts its timer with a deadline that has passed, the timer expires in the next call. */
+    while (limit-- && (timer = find_earliest(timers)) && timer->deadline <= now) {
         ofpi_timers_stop(timers, timer);
         timer->expired(timer, now);
         fired++;
@@ -96,5 +147,7 @@ int ofpi_timers_run(struct ofpi_timers *timers, uint64_t now)
 
 uint64_t ofpi_timers_find_deadline(const struct ofpi_timers *timers)
 {
-    return timers->count ? timers->heap[1]->deadline : UINT64_MAX;
+    const struct ofp_timer *earliest = find_earliest(timers);
+
+    return earliest ? earliest->deadline : UINT64_MAX;
 }

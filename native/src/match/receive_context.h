@@ -32,7 +32,7 @@ struct ofpi_receive_context_attr {
                      struct ofp_completion *completion);
     struct ofpi_reserve *entries; /* entries reserved for future completions; outlives the context */
     struct ofpi_domain *domain;
-    int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer); /* of the domain: ofpi_timer_start */
+    void (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer); /* of the domain: ofpi_timer_start */
 };
 
 struct ofpi_receive_context_statistics {

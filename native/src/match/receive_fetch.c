@@ -53,7 +53,7 @@ static void pull_unclaimed_payloads(struct ofp_timer *timer, uint64_t now)
 }
 
 void ofpi_receive_pull_open(struct ofpi_receive_context *context, struct ofpi_domain *domain,
-                            int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer))
+                            void (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer))
 {
     context->domain = domain;
     context->start_timer = start_timer;
@@ -72,6 +72,5 @@ void ofpi_receive_pull_schedule(struct ofpi_receive_context *context)
     if (context->pull_timer.position)
         return;
     context->pull_timer.deadline = ofpi_clock_read() + FETCH_DELAY;
-    /* If there is no memory for the timer, the message waits until its request claims it. */
     context->start_timer(context->domain, &context->pull_timer);
 }

@@ -14,7 +14,7 @@
 #include "match/receive_state.h"
 
 void ofpi_receive_pull_open(struct ofpi_receive_context *context, struct ofpi_domain *domain,
-                            int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer));
+                            void (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer));
 void ofpi_receive_pull_close(struct ofpi_receive_context *context);
 /* An announced message has been set aside: start the timer. */
 void ofpi_receive_pull_schedule(struct ofpi_receive_context *context);

@@ -17,7 +17,7 @@ struct ofpi_receive_context {
     struct ofpi_reserve *entries;
     struct ofpi_domain *domain;
     struct ofp_timer pull_timer; /* runs after an announced message was set aside; receive_fetch.c */
-    int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer);
+    void (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer);
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, const struct ofp_message *message,
                      struct ofp_completion *completion);
 };

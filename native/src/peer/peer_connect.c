@@ -109,10 +109,8 @@ static void schedule_next_attempt(struct ofpi_peer *peer, uint64_t now)
     peer->again.expired = pause_expired;
     peer->again.deadline = now + peer->pause * MS < peer->ask_until ? now + peer->pause * MS : peer->ask_until;
     peer->pause = (uint8_t)(2 * peer->pause < PAUSE_LONGEST ? 2 * peer->pause : PAUSE_LONGEST);
-    if (ofpi_timer_start(ofpi_endpoint_of_peer(&peer->base)->domain, &peer->again) != 0)
-        ofpi_peer_lost(&peer->base, ENOMEM, false, NULL);
-    else
-        ofpi_peer_mark_unused(&peer->base);
+    ofpi_timer_start(ofpi_endpoint_of_peer(&peer->base)->domain, &peer->again);
+    ofpi_peer_mark_unused(&peer->base);
 }
 
 /* Try again after a pause, or fail: with `patience` 0, or when it is over. */

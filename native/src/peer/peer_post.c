@@ -28,9 +28,8 @@ static bool defer_delayed_head(struct ofpi_peer *peer, struct ofp_operation *op)
         return false;
     }
     peer->delay.deadline = not_before;
-    /* Without memory for the timer the peer stays in the list, so that every round of progress checks the time. */
-    if (ofpi_timer_start(ofpi_endpoint_of_peer(&peer->base)->domain, &peer->delay) == 0)
-        ofp_list_remove(&peer->node);
+    ofpi_timer_start(ofpi_endpoint_of_peer(&peer->base)->domain, &peer->delay);
+    ofp_list_remove(&peer->node);
     return true;
 }
 

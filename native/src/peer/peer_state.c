@@ -261,8 +261,7 @@ static void schedule_end_of_receives(struct ofpi_endpoint *endpoint, struct ofpi
         return;
     ending->expired = ending_expired;
     ending->deadline = ofpi_clock_read() + pause;
-    if (ofpi_timer_start(endpoint->domain, ending) != 0)
-        end_directed_receives(endpoint, peer);
+    ofpi_timer_start(endpoint->domain, ending);
 }
 
 static void absence_expired(struct ofp_timer *timer, uint64_t now)
@@ -294,7 +293,6 @@ static void start_absence_timer(struct ofpi_peer *peer, bool was_up)
         peer->again.deadline =
             ofpi_clock_read() + (domain->base.absence_limit ? domain->base.absence_limit : ABSENCE_NS);
     }
-    /* Without memory for the timer the peer is waited for without end, as one that listens is. */
     if (peer->again.expired == absence_expired)
         ofpi_timer_start(domain, &peer->again);
 }

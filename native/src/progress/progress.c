@@ -29,7 +29,7 @@ static int poll_kernel(struct ofpi_domain *domain)
 {
     int events = ofpi_reactor_poll(&domain->reactor);
 
-    if (domain->timers.count)
+    if (ofpi_timers_are_running(&domain->timers))
         events += ofpi_timers_run(&domain->timers, ofpi_clock_read());
     domain->reactor_ticks = ofpi_ticks_read();
     if (domain->reactor_ticks - domain->levels_ticks > REACTOR_TICKS)
@@ -116,12 +116,12 @@ static uint64_t find_next_deadline(const struct ofpi_domain *domain)
     return deadline;
 }
 
-int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer)
+void ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer)
 {
     /* Threads that sleep wait until a later deadline than this one: have them armed again. */
     if (timer->deadline < domain->reactor.armed_deadline)
         domain->endpoints_armed = false;
-    return ofpi_timers_start(&domain->timers, timer);
+    ofpi_timers_start(&domain->timers, timer);
 }
 
 bool ofpi_domain_arm(struct ofpi_domain *domain)

@@ -13,7 +13,7 @@
  */
 int ofpi_domain_progress(struct ofpi_domain *domain, bool kernel);
 /* Start a timer of the domain. It expires in time even if all threads sleep. -ENOMEM. */
-int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer);
+void ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer);
 /* Arm every endpoint and the next deadline. False: an endpoint has events to handle or cannot be armed; none is. */
 bool ofpi_domain_arm(struct ofpi_domain *domain);
 void ofpi_domain_disarm(struct ofpi_domain *domain);

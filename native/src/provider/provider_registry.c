@@ -53,8 +53,7 @@ static void watch_remove(struct ofp_domain *domain, struct ofp_watch *watch)
 
 static void timer_start(struct ofp_domain *domain, struct ofp_timer *timer)
 {
-    if (ofpi_timer_start(engine_of_domain(domain), timer) != 0)
-        ofpi_log_write(OFP_LOG_ERROR, domain->info->provider, "out of memory: a timer will not fire");
+    ofpi_timer_start(engine_of_domain(domain), timer);
 }
 
 static void timer_stop(struct ofp_domain *domain, struct ofp_timer *timer)
