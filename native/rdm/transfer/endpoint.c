@@ -19,6 +19,10 @@
 #include "rdm/transfer/send.h"
 #include "ofipy/check.h"
 
+#define MILLISECOND 1000000ull
+#define RETRY_PAUSE (MILLISECOND / 4)
+#define RETRY_PAUSE_LONGEST (8 * MILLISECOND)
+
 /* --------------------------------------------------------------------------------------------- events of the channel */
 
 static void packet_arrived(struct ofpi_channel *channel, struct ofpi_path *base, struct ofpi_packet *packet,
@@ -149,6 +153,9 @@ static bool fill_random_number(uint64_t *number)
     return filled;
 }
 
+/* The timer only ends a sleep. Progress then handles the requests that wait. */
+static void retry_timer_expired(struct ofp_timer *timer, uint64_t now) { (void)timer, (void)now; }
+
 int ofpi_rdm_open(struct ofp_endpoint *base, const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
@@ -162,6 +169,8 @@ int ofpi_rdm_open(struct ofp_endpoint *base, const struct ofpi_rdm_attr *attr, c
     endpoint->core = attr->core;
     endpoint->provider = attr->provider;
     endpoint->connect_timeout = attr->connect_timeout;
+    endpoint->retry_timer.expired = retry_timer_expired;
+    endpoint->retry_pause = RETRY_PAUSE;
     ofp_list_init(&endpoint->free);
     ofp_list_init(&endpoint->paths);
     ofp_list_init(&endpoint->scheduled);
@@ -218,6 +227,7 @@ void ofpi_rdm_close(struct ofp_endpoint *base, uint64_t deadline)
     struct ofp_peer *peer;
 
     endpoint->open = false;
+    endpoint->core->timer_stop(base->domain, &endpoint->retry_timer);
     endpoint->channel.ops->stop_listening(&endpoint->channel);
     /* The core ends the operations of these peers afterwards. */
     while ((peer = find_connected_peer(endpoint)))
@@ -294,6 +304,8 @@ static int advance_scheduled_paths(struct ofpi_rdm_endpoint *endpoint)
             ofpi_rdm_path_schedule(path);
         count += advance_path(path);
     }
+    if (count)
+        endpoint->retry_pause = RETRY_PAUSE;
     return count;
 }
 
@@ -307,11 +319,29 @@ int ofpi_rdm_progress(struct ofp_endpoint *base)
     return count;
 }
 
+static bool has_waiting_requests(const struct ofpi_rdm_endpoint *endpoint)
+{
+    const struct ofp_list *node;
+
+    for (node = endpoint->scheduled.next; node != &endpoint->scheduled; node = node->next)
+        if (!ofp_list_empty(&OFP_CONTAINER_OF(node, const struct ofpi_rdm_path, scheduled)->waiting))
+            return true;
+    return false;
+}
+
 bool ofpi_rdm_arm(struct ofp_endpoint *base)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
 
-    return !endpoint->urgent && endpoint->channel.ops->arm(&endpoint->channel);
+    if (endpoint->urgent || !endpoint->channel.ops->arm(&endpoint->channel))
+        return false;
+    if (has_waiting_requests(endpoint)) {
+        endpoint->retry_timer.deadline = endpoint->core->now() + endpoint->retry_pause;
+        if (endpoint->retry_pause < RETRY_PAUSE_LONGEST)
+            endpoint->retry_pause *= 2;
+        endpoint->core->timer_start(base->domain, &endpoint->retry_timer);
+    }
+    return true;
 }
 
 void ofpi_rdm_disarm(struct ofp_endpoint *base)

@@ -32,6 +32,9 @@ struct ofpi_rdm_endpoint {
     struct ofpi_credit_pool pool;
     struct ofp_list paths;     /* struct ofpi_rdm_path, from its creation until the channel reports `closed` */
     struct ofp_list scheduled; /* paths that the next round of progress advances */
+    /* Runs while this side sleeps and requests of peers wait: no event tells when there is memory or space for them. */
+    struct ofp_timer retry_timer;
+    uint64_t retry_pause; /* ns; it grows as long as none of them is handled */
     bool open;
     bool urgent; /* a path must be advanced although no event follows: do not sleep */
 };
