@@ -56,7 +56,8 @@ ANSWERS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "ofp_start_many": ((-errno.EAGAIN, -errno.EINTR, -errno.ENOLCK), (-errno.ENOLCK,)),
 }
 
-# Of a system call: errors that its manual page names and that a program may meet.
+# Of a system call: errors that its manual page names and that a program may meet. None of write: it makes eventfds
+# readable that never block, so no signal interrupts it.
 _ERRORS: dict[str, tuple[int, ...]] = {
     "socket": (errno.EMFILE, errno.ENOBUFS),
     "bind": (errno.EADDRINUSE, errno.EACCES),
@@ -77,7 +78,6 @@ _ERRORS: dict[str, tuple[int, ...]] = {
     "mmap": (errno.ENOMEM,),
     "open": (errno.EMFILE, errno.EACCES, errno.EINTR),
     "read": (errno.EINTR,),
-    "write": (errno.EINTR,),
     "send": (errno.EINTR, errno.EAGAIN, errno.ECONNRESET, errno.ENOBUFS),
     "sendmsg": (errno.EINTR, errno.EAGAIN, errno.ECONNRESET, errno.ENOBUFS),
     "writev": (errno.EINTR, errno.EAGAIN, errno.ECONNRESET),
@@ -89,7 +89,7 @@ _ERRORS: dict[str, tuple[int, ...]] = {
     "ppoll": (errno.EINTR,),
 }
 _SHORT = frozenset(("send", "sendmsg", "writev", "recv", "readv", "process_vm_readv", "ofp_start_many"))
-_PASSING = frozenset((errno.EINTR, errno.EAGAIN))
+_PASSING = frozenset((errno.EINTR, errno.EAGAIN, errno.ECONNABORTED))
 
 
 def list_choices(kind: str, function: str, wanted: frozenset[str]) -> Iterator[Choice]:
