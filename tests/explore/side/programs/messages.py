@@ -96,6 +96,7 @@ class Exchange:
             return request.wait(timeout=LITTLE if self.errors else PATIENCE)
         except ofipy.TimedOut:
             self._note_failed_sends()
+            self._note_lost_peers()
             if self.errors:
                 request.cancel()
                 return None
@@ -109,6 +110,12 @@ class Exchange:
             for number, request in sent:
                 if request.done and (error := request.exception()) is not None:
                     self.errors.append(f"send {number}: {type(error).__name__}: {error}")
+
+    def _note_lost_peers(self) -> None:
+        """A short send is complete before it arrives; if it is lost with the connection, only the peer's loss tells."""
+        for endpoint in (self.pair.a, self.pair.b):
+            if endpoint.stats().peers_lost:
+                self.errors.append(f"{endpoint!r} has lost its peer")
 
     def finish_receives(self) -> None:
         """Wait for all that is posted, and note which messages came."""
@@ -144,6 +151,7 @@ class Exchange:
                     found = request.wait(timeout=LITTLE if self.errors else PATIENCE)
                 except ofipy.TimedOut:
                     request.cancel()
+                    self._note_lost_peers()
                     if not self.errors:
                         lost = sorted(expected - set(self.received[side]))
                         raise Wrong(f"lost message {lost[0]}, and nobody was told") from None
