@@ -144,8 +144,13 @@ class Poller(PollerBase):
             if queue is not None:
                 descriptor = queue.fileno()
                 self.watched[notices] = descriptor, queue
-                queue._pollers.add(self)
-                self._loop.add_reader(descriptor, self._readable, notices)
+                try:
+                    queue._pollers.add(self)
+                    self._loop.add_reader(descriptor, self._readable, notices)
+                except BaseException:
+                    # What counts as watched is not watched again.
+                    self.forget(notices)
+                    raise
 
     def _readable(self, notices: Notices) -> None:
         if notices in self.sources():

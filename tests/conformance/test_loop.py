@@ -396,6 +396,33 @@ def test_a_look_without_memory_is_made_again(
     run_in("asyncio", main())
 
 
+def test_a_queue_that_the_loop_had_no_memory_to_watch_is_watched_later(ep: ofipy.Endpoint) -> None:
+    """A poller that takes it for watched would sleep for ever."""
+    told: list[Any] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        whole, failed = loop.add_reader, []
+
+        def fail_once(fd: int, *call: Any) -> None:
+            if not failed:
+                failed.append(fd)
+                raise MemoryError("add_reader")
+            whole(fd, *call)
+
+        loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+        loop.add_reader = fail_once  # type: ignore[method-assign]
+        request = ep.trecv(tag=1)
+        waiting = asyncio.ensure_future(result_of(request))
+        while not told:
+            await asyncio.sleep(0.001)
+        await ep.tsend(b"after all", ep.insert(ep.address), tag=1)
+        assert bytes(await waiting) == b"after all"
+
+    run_in("asyncio", main())
+    assert [str(error) for error in told] == ["add_reader"]
+
+
 def test_exit_from_one_of_many_tasks(ep: ofipy.Endpoint, me: ofipy.Peer, kind: str) -> None:
     """What ends the loop ends it at once; who was to go on with the same news does so in the next one."""
     went_on = []
