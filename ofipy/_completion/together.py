@@ -65,7 +65,8 @@ def wait_all(requests: Iterable[Request[T]], timeout: float | None = None) -> li
     FabricError
         The first failure, in the order given, once all have finished.
     """
-    every = list(requests)
+    # No list: without memory for one CPython before 3.13 keeps the program's own list for ever.
+    every = tuple(requests)
     left = nanoseconds(timeout)
     deadline = time.monotonic_ns() + left
     failed: FabricError | None = None
@@ -132,7 +133,7 @@ def wait_any(requests: Iterable[R], timeout: float | None = None) -> R:
     InvalidArgument
         When there is none, or they are of several domains.
     """
-    every = list(requests)
+    every = tuple(requests)  # as in wait_all()
     if not every:
         raise InvalidArgument("wait_any() of no request would wait for ever")
     left = nanoseconds(timeout)

@@ -149,19 +149,19 @@ PyObject *request_outcome_get(struct request *request)
 
 const char request_outcomes_collect_doc[] =
     "outcomes(requests, /)\n--\n\n"
-    "What waiting for the first requests of a list returns, as long as they have finished, without an error and with a\n"
+    "What waiting for the first requests of a tuple returns, as long as they have finished, without an error and with a\n"
     "result that needs no Python. It never waits. The caller waits for the others one by one.";
 
 PyObject *request_outcomes_collect(PyObject *module, PyObject *requests)
 {
     PyObject *outcomes = PyList_New(0);
-    Py_ssize_t count = PyList_Size(requests); /* -1, with an exception: no list */
+    Py_ssize_t count = PyTuple_Size(requests); /* -1, with an exception: no tuple */
 
     (void)module;
     if (!outcomes || count < 0)
         goto failed;
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = PyList_GetItem(requests, i); /* borrowed; nothing below changes the list */
+        PyObject *item = PyTuple_GetItem(requests, i); /* borrowed */
         struct request *request = (struct request *)item;
         int result = FINISHED;
 
