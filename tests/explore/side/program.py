@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from board import Board, Kind
 
-__all__ = ["PATIENCE", "Program", "Stage", "Wrong"]
+__all__ = ["PATIENCE", "Program", "Spoiled", "Stage", "Wrong"]
 
 PATIENCE = 6.0
 """Seconds within which whatever is waited for ends, on a machine that is busy; less than the limit of a run."""
@@ -15,6 +15,13 @@ PATIENCE = 6.0
 
 class Wrong(AssertionError):
     """Something must not be as it is; the text is the verdict."""
+
+
+class Spoiled(SystemExit):
+    """Python's own code had no memory, and lost what it had to do: the run shows nothing of ofipy.
+
+    An event loop lets it out of its handlers of exceptions.
+    """
 
 
 @dataclass

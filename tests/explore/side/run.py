@@ -11,7 +11,7 @@ from typing import Any
 
 from board import Board
 from pair import Leftovers
-from program import Program, Stage
+from program import Program, Spoiled, Stage
 
 __all__ = ["run_program"]
 
@@ -44,6 +44,9 @@ def run_program(board: Board, program: Program, seed: int) -> dict[str, Any]:
     board.begin()
     try:
         program.run(stage)
+    except Spoiled as what:
+        board.disarm()
+        return {"verdict": None, "notes": [*stage.notes, f"spoiled: {what}"], "left": []}
     except BaseException as error:
         board.disarm()
         verdict = describe(error)

@@ -5,23 +5,27 @@ There signals come by chance. Here one comes at a step, or an allocation of Pyth
 answers what it may answer at any time.
 """
 
+import asyncio
+import selectors
 import signal
 import traceback
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import interrupts  # enters all cases
 from board import Kind
 from pair import PATIENCE, Pair
-from program import Program, Stage
+from program import Program, Spoiled, Stage
 from standard_locks import holds_lock_of_logging
 from storm import INTERRUPTED
 from storm_cases import CASES, Case, Scene
 from targets import lacks
 
 import ofipy
+from ofipy._base.binding import lib
 
 __all__ = ["list_programs"]
 
@@ -31,7 +35,37 @@ TARGETS = ("shm", "tcp", "link", "rdmfake", "tcp/msg")
 ROUNDS = 2
 STORMS_ONLY = frozenset(("tsend-full",))
 """Cases that go on only when something interrupts them."""
+LOOP = (str(Path(asyncio.__file__).parent), selectors.__file__)
+"""Code of an event loop."""
+LIBRARY = str(Path(ofipy.__file__).parent)
 CALLS = Kind.CALL | Kind.BYTECODE | Kind.OBJECT
+
+
+def is_lost_by_python(error: BaseException) -> bool:
+    """Whether Python's own code had no memory for what it had to do, and no code of ofipy's was told.
+
+    An event loop that has no memory for an event or a callback drops it. In rare places of CPython an error is not set.
+    """
+    if isinstance(error, SystemError):
+        return str(error).startswith("<function")
+    if not isinstance(error, MemoryError):
+        return False
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return files[-1].startswith(LOOP) and not any(file.startswith(LIBRARY) for file in files)
+
+
+_tell_of_exception = asyncio.BaseEventLoop.default_exception_handler
+
+
+def end_if_lost(loop: asyncio.BaseEventLoop, context: dict[str, Any]) -> None:
+    """Stands for the loop's own handler of exceptions that come out of callbacks."""
+    error = context.get("exception")
+    if error is not None and is_lost_by_python(error):
+        raise Spoiled(f"the loop lost a callback: {error!r}")
+    _tell_of_exception(loop, context)
+
+
+asyncio.BaseEventLoop.default_exception_handler = end_if_lost  # type: ignore[method-assign]
 
 
 class StepStorm:
@@ -64,11 +98,13 @@ class StepStorm:
             # Before any call, which may run the handler: the result is there now.
             self._strike, self._armed = None, False
             self._board.disarm()
-        except (KeyboardInterrupt, MemoryError) as error:
+        except (KeyboardInterrupt, MemoryError, SystemError) as error:
             # The fault happens once. If it was an allocation of the lines above, the result is there.
             self._strike, self._armed = None, False
             self._board.disarm()
-            if not self._board.happened or isinstance(error, ofipy.NoMemory):
+            if self._board.has_failed_object and is_lost_by_python(error):
+                raise Spoiled(f"Python lost something: {error!r}") from error
+            if not self._board.happened or isinstance(error, ofipy.NoMemory | SystemError):
                 raise
             self._stage.notes += ["interrupted here:", *traceback.format_exc().splitlines()[-5:]]
         except BaseException:
@@ -91,12 +127,16 @@ def run_case(target: str, case: Case, stage: Stage) -> None:
     try:
         run_rounds(case, scene, stage)
         send_fresh(scene.pair)
-    finally:
+    except Spoiled:
+        raise
+    except BaseException:
         scene.close()
+        raise
+    scene.close()
 
 
 def run_rounds(case: Case, scene: Scene, stage: Stage) -> None:
-    """Some rounds, or as many as pass until the program is told of a message that is lost.
+    """Some rounds, or as many as pass until the program is told of a message that is lost; then nothing is waited for.
 
     A receive of unknown size ends with NoMemory if the allocation for its message is the one that fails.
     """
@@ -108,6 +148,7 @@ def run_rounds(case: Case, scene: Scene, stage: Stage) -> None:
         if error.length is None or not stage.board.has_failed_object:
             raise
         stage.notes.append(f"told lost: {error}")
+        lib.ofp_param_set(b"LINGER", b"0")
 
 
 def send_fresh(pair: Pair) -> None:
