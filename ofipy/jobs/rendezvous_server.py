@@ -11,7 +11,8 @@ import threading
 from collections import deque
 from typing import Any
 
-from ofipy._base.errors import Canceled, Closed, FabricError, TimedOut
+from ofipy._base.errors import Canceled, Closed, FabricError, NotSent, TimedOut
+from ofipy._base.linger import loop_runs_here, patience
 from ofipy._completion.request import Request
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
@@ -83,7 +84,7 @@ class Server:
         self._door = Door(door, run, self._knocked) if door is not None else None
 
     def close(self) -> None:
-        """End it; answers that are under way still go out."""
+        """End it, once all answers have left, for which there is ``OFIPY_LINGER``; an event loop is not held up."""
         self._stopping = True
         if self._door is not None:
             self._door.close()
@@ -91,7 +92,14 @@ class Server:
         while self._thread.is_alive():
             self._receive.cancel()  # which may have become another one just now
             self._thread.join(0.05)
-        self.endpoint.close(linger=0)
+        deadline = Deadline(0 if loop_runs_here() else patience(None))
+        try:
+            self._send_answers(deadline)
+            self.endpoint.close(linger=deadline.left())
+        except NotSent as error:
+            _log.warning("rendezvous: %s", error)
+        finally:
+            self.endpoint.close(linger=0)
 
     def _knocked(self, said: str) -> None:
         """In the door's thread: have the server hear it, which may wait for a message."""
@@ -111,7 +119,7 @@ class Server:
         while not self._stopping:
             try:
                 self._hear_knocks()
-                self._send_answers()
+                self._send_answers(Deadline(0))
                 if not self._wait():
                     continue
                 source, blob = self._receive.source, bytes(self._room[: self._receive.length])
@@ -235,13 +243,13 @@ class Server:
     def _answer(self, peer: Peer, blob: bytes) -> None:
         self._unsent.append((peer, blob))
 
-    def _send_answers(self) -> None:
-        """As many as there is room for: nobody waits here for a process that takes nothing."""
+    def _send_answers(self, deadline: Deadline) -> None:
+        """As many as there is room for until then."""
         self._answers = [each for each in self._answers if not each.done]
         while self._unsent:
             peer, blob = self._unsent[0]
             try:
-                answer = self.endpoint.tsend(blob, peer, tag=ANSWER_TAG, room_timeout=0)
+                answer = self.endpoint.tsend(blob, peer, tag=ANSWER_TAG, room_timeout=deadline.left())
             except TimedOut:
                 return
             except FabricError as error:  # of one process

@@ -68,6 +68,39 @@ def test_everybody_gets_what_the_others_put(join: Join, key: bytes | None) -> No
         assert fence_all(members) == [{str(rank): b"of %d" % rank for rank in range(5)}] * 5
 
 
+@pytest.mark.parametrize("key", [None, KEY])
+def test_rank_0_may_leave_before_its_answers(
+    join: Join, key: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has no space for the answers to others until it closes."""
+    members = [join(rank, 3, key=key) for rank in range(3)]
+    server, leaving, sent = members[0]._server, threading.Event(), list[bytes]()
+    send = ofipy.Endpoint.tsend
+
+    def tsend(self: Any, blob: bytes, *arguments: Any, **named: Any) -> Any:
+        if self is server.endpoint:
+            if sent and not leaving.is_set():
+                raise ofipy.TimedOut("no room in the transmit queue")
+            sent.append(blob)
+        return send(self, blob, *arguments, **named)
+
+    monkeypatch.setattr(ofipy.Endpoint, "tsend", tsend)
+    with ThreadPoolExecutor(3) as pool:
+        futures = [pool.submit(members[0].fence, {"0": b"of 0"}, ["1"], Deadline(10))]
+        while 0 not in server._arrived:  # its answer is the first
+            time.sleep(0.001)
+        for rank in (1, 2):
+            futures.append(
+                pool.submit(members[rank].fence, {str(rank): b"of %d" % rank}, ["0"], Deadline(10))
+            )
+        assert futures[0].result() == {"1": b"of 1"}
+        assert len(sent) == 1
+        leaving.set()
+        members[0].close()
+        assert [future.result() for future in futures[1:]] == [{"0": b"of 0"}] * 2
+    assert len(sent) == 3
+
+
 def test_without_a_key_the_network_is_not_asked(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OFIPY_INTERFACE", "any")
     assert join(0)._server.endpoint.provider == "shm"

@@ -44,7 +44,7 @@ class Shape:
     queue: int | None
     """Answers of the server that are under way at once; None: as many as it has."""
     has_met: bool
-    """Faults come once all have met, and all leave together: what the server has not sent when it goes is lost."""
+    """Faults come once all have met."""
 
 
 SHAPES = {
@@ -89,38 +89,31 @@ class Heartbeat:
         return self._late > self.TOO_LATE
 
 
-class Gates:
-    """Where ranks wait for each other without the server, if their shape says so."""
+class Gate:
+    """Where ranks that have met wait for each other without the server, if their shape says so."""
 
     def __init__(self, shape: Shape, stage: Stage) -> None:
         waiting = shape.size if shape.has_met else 1
-        arm = stage.board.arm if shape.has_met else None
-        self._gates = [threading.Barrier(waiting, arm), threading.Barrier(waiting)]
+        self._gate = threading.Barrier(waiting, stage.board.arm if shape.has_met else None)
 
-    def pass_first(self) -> None:
+    def wait(self) -> None:
         """Wait for all, or until one of them ends."""
         with suppress(threading.BrokenBarrierError):
-            self._gates[0].wait(PATIENCE)
-
-    def pass_last(self) -> None:
-        """The same, before they leave."""
-        with suppress(threading.BrokenBarrierError):
-            self._gates[1].wait(PATIENCE)
+            self._gate.wait(PATIENCE)
 
     def open(self) -> None:
         """Nobody waits any more."""
-        for gate in self._gates:
-            gate.abort()
+        self._gate.abort()
 
 
 class Member:
     """One rank: meets the others, and goes through all fences."""
 
-    def __init__(self, meeting: rendezvous.Meeting, key: bytes | None, length: int, gates: Gates) -> None:
+    def __init__(self, meeting: rendezvous.Meeting, key: bytes | None, length: int, gate: Gate) -> None:
         self.got: list[dict[str, bytes]] = []
         self.error: BaseException | None = None
         self.failed_at = 0.0
-        self._meeting, self._key, self._length, self._gates = meeting, key, length, gates
+        self._meeting, self._key, self._length, self._gate = meeting, key, length, gate
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
 
@@ -128,14 +121,13 @@ class Member:
         try:
             member = rendezvous.Rendezvous(self._meeting, self._key, Deadline(SECONDS))
             try:
-                self._gates.pass_first()
+                self._gate.wait()
                 for number in range(FENCES):
                     values = {str(member.rank): _value(member.rank, number, self._length)}
                     wanted = map(str, range(member.size))
                     self.got.append(member.fence(values, wanted, Deadline(SECONDS)))
-                self._gates.pass_last()
             finally:
-                self._gates.open()
+                self._gate.open()
                 member.close()
         except BaseException as error:
             self.error, self.failed_at = error, time.monotonic()
@@ -157,7 +149,7 @@ def meet(target: str, shape: Shape, stage: Stage) -> None:
     rendezvous.open_endpoint = open_endpoint  # type: ignore[assignment]
     first = FIRST + os.getpid() % 1000 * PORTS
     lib.ofp_param_set(b"CONNECT_TIMEOUT", b"1")
-    gates, begin = Gates(shape, stage), time.monotonic()
+    gate, begin = Gate(shape, stage), time.monotonic()
     with listening(), Heartbeat() as heart:
         if not shape.has_met:
             stage.board.arm()
@@ -175,7 +167,7 @@ def meet(target: str, shape: Shape, stage: Stage) -> None:
                 ),
                 None if target == "shm" else KEY,
                 shape.length,
-                gates,
+                gate,
             )
             for rank in range(shape.size)
         ]
