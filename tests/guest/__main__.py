@@ -25,6 +25,8 @@ ALWAYS = ["virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay"]
 NETWORK = ["veth", "bridge", "sch_netem", "iptable_filter", "ip6table_filter", "xt_statistic", "tcp_diag"]
 # What the command sees of this process's environment.
 VARIABLES = ("CI", "HOME", "LANG", "PATH", "TERM", "USER", "VIRTUAL_ENV")
+TEMPORARY = "/guest"
+"""A folder that only the guest has, for temporary files; ``init`` makes it."""
 PREFIXES = ("LC_", "OFIPY_", "PYTEST_", "PYTHON")
 
 
@@ -101,6 +103,7 @@ def environment(names: list[str]) -> dict[str, str]:
     found = {name: value for name, value in os.environ.items() if name in wanted or name.startswith(PREFIXES)}
     # It is root there, and may be nobody in particular here.
     found["PATH"] = os.pathsep.join((found.get("PATH", os.defpath), *SYSTEM_FOLDERS))
+    found["TMPDIR"] = TEMPORARY
     return found
 
 
