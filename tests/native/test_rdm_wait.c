@@ -34,7 +34,7 @@ static bool sleep_armed(struct side *side)
     return poll(&entry, 1, PATIENCE_MS) == 1;
 }
 
-static void exchange(struct ofp_operation send, struct ofp_operation receive)
+static void exchange_message(struct ofp_operation send, struct ofp_operation receive)
 {
     send.peer = a.peer;
     assert_int_equal(ofp_post(b.endpoint, &receive, 1), 1);
@@ -53,7 +53,7 @@ static void test_a_message_that_waits_for_memory(void **state)
     rdm_side_open(&a, RDMFAKE_PACKETS, 0);
     rdm_side_open(&b, RDMFAKE_PACKETS, 0);
     sides_meet(&a, &b);
-    exchange(send, receive);
+    exchange_message(send, receive);
     rdm_settle(&a, &b);
     send.peer = a.peer;
     memset(out, 42, sizeof(out));

@@ -157,8 +157,8 @@ static void end_late_moves(struct rdmfake_endpoint *endpoint, const struct ofpi_
     }
 }
 
-static int move(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
-                uint64_t key, uint64_t length, void *cookie, bool put)
+static int make_move(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
+                     uint64_t key, uint64_t length, void *cookie, bool put)
 {
     struct made_move *move = create_move(path, cookie);
 
@@ -177,13 +177,13 @@ static int move(struct ofpi_path *path, const struct ofpi_memory *local, uint64_
 static int get(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address, uint64_t key,
                uint64_t length, void *cookie)
 {
-    return move(path, local, offset, address, key, length, cookie, false);
+    return make_move(path, local, offset, address, key, length, cookie, false);
 }
 
 static int put(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address, uint64_t key,
                uint64_t length, void *cookie)
 {
-    return move(path, local, offset, address, key, length, cookie, true);
+    return make_move(path, local, offset, address, key, length, cookie, true);
 }
 
 static int atomic(struct ofpi_path *path, struct ofpi_packet *packet, const struct ofpi_word *word, void *cookie)

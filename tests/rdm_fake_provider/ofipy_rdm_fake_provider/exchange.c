@@ -139,7 +139,7 @@ static void event_free_locked(struct rdmfake_event *event)
     free(event);
 }
 
-/* What a line says once at most to each side: it has the memory. */
+/* Tell one side something for which the line has kept an event, so that no memory is needed. */
 static void notify_locked(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, int error)
 {
     struct rdmfake_event *event;
