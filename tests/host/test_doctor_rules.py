@@ -276,20 +276,21 @@ def test_every_driver_is_read(tmp_path: Path, driver: str) -> None:
 
 
 class TestRecord:
-    def run(self, *words: str, code: int = 0) -> str:
+    def run(self, *words: str, code: int = 0) -> tuple[str, str]:
+        """What it printed, and what it said on standard error."""
         ran = subprocess.run(
             [sys.executable, "-P", "-m", "ofipy", "doctor", *words],
             capture_output=True, text=True, timeout=100, check=False,
         )  # fmt: skip
         assert ran.returncode == code, ran.stderr
-        return ran.stdout + ran.stderr
+        return ran.stdout, ran.stderr
 
     def test_what_is_recorded_is_found_again(self, tmp_path: Path) -> None:
         file = tmp_path / "host.tar.gz"
-        assert "findings" in self.run("--record", str(file))
+        assert "findings" in "".join(self.run("--record", str(file)))
         ran = CliRunner().invoke(ofipy_command, ["doctor", "--root", str(file), "--json"])
         there = {(each["id"], each["place"]): each["state"] for each in json.loads(ran.stdout)["checks"]}
-        here = json.loads(self.run("--json", code=ran.exit_code))["checks"]
+        here = json.loads(self.run("--json", code=ran.exit_code)[0])["checks"]
         assert there == {
             (each["id"], each["place"]): each["state"]
             for each in here
@@ -312,7 +313,7 @@ class TestRecord:
     def test_it_overwrites_nothing(self, tmp_path: Path) -> None:
         file = tmp_path / "host.tar"
         file.write_text("mine")
-        assert "exists" in self.run("--record", str(file), code=1)
+        assert "exists" in self.run("--record", str(file), code=1)[1]
         assert file.read_text() == "mine"
 
     def test_it_only_writes(self, tmp_path: Path) -> None:
