@@ -15,6 +15,7 @@ TAGGED = pytest.param(True, id="tagged", marks=pytest.mark.needs("tagged"))
 PLAIN = pytest.param(False, id="plain")
 
 TIMEOUT = 30
+DRAINED = 1000  # messages, after which the receiver of a flood tells of them
 BASE_SIZES = (
     0,
     1,
@@ -202,14 +203,19 @@ def flood(side: Side, count: int) -> None:
     """Far more messages than any ring has slots, while nobody receives yet."""
     requests = [side.ep.tsend(number.to_bytes(8, "little"), side.peer, tag=5) for number in range(count)]
     ofipy.wait_all(requests, timeout=TIMEOUT)
+    for _ in range(count // DRAINED):
+        side.ep.trecv_into(bytearray(1), side.peer, tag=6).wait(timeout=TIMEOUT)
     side.sync()
 
 
 def drain(side: Side, count: int) -> None:
+    """Receive them all, and tell of each part, so that no wait of the other side is for more than one."""
     room = bytearray(8)
     for number in range(count):
         assert side.ep.trecv_into(room, side.peer, tag=5).wait(timeout=TIMEOUT).length == 8
         assert int.from_bytes(room, "little") == number
+        if (number + 1) % DRAINED == 0:
+            side.ep.tsend(b"d", side.peer, tag=6).wait(timeout=TIMEOUT)
     side.sync()
 
 
