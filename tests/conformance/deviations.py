@@ -269,11 +269,6 @@ DEVIATIONS = (
         "the 100th endpoint of a domain is refused with -FI_EINVAL",
     ),
     Deviation(
-        SHM,
-        ("test_open_and_close_leak_nothing",),
-        "an endpoint has room for 256 addresses (SMR_MAX_PEERS), of those who named themselves too, and forgets none",
-    ),
-    Deviation(
         TCP + LAYERED + FROM_LIBFABRIC,
         ("test_a_failed_inject_is_told", "test_dropping_everything_in_any_order"),
         "closing while a connection is being made leaks its socket, and a send into one that the peer has closed is "
@@ -327,7 +322,12 @@ DEVIATIONS = (
     ),
     Deviation(
         SHM,
-        ("test_a_peer_that_lies", "test_closing_revokes", "test_what_a_program_sees[*-reads-and-writes]"),
+        (
+            "test_a_peer_that_lies",
+            "test_closing_revokes",
+            "test_a_write_that_fails_says_so_itself",
+            "test_what_a_program_sees[*-reads-and-writes]",
+        ),
         "a request that is refused for its key, bounds or rights is dropped, and the answer says success: hdr.status "
         "stays 0 (prov/shm/src/smr_progress.c: smr_progress_cmd_rma, smr_progress_cmd_atomic)",
     ),
