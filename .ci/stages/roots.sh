@@ -31,11 +31,12 @@ readme_test_command() { # the block behind the marker, verbatim
 }
 
 debian_mirror() { # which this machine uses; nothing on another system, whose mirror has no Debian
-    local ID= VERSION_CODENAME=
+    local ID= VERSION_CODENAME= mirrors
     source /etc/os-release
     [ "$ID" = debian ] || return 0
-    # Known before the lists are.
-    apt-get --print-uris update | sed -n "s|^'\(.*\)/dists/$VERSION_CODENAME/InRelease'.*|\1|p" | head -n 1
+    # Known before the lists are. The first one is taken when all are read: a pipe whose reader ends first ends the stage.
+    mirrors=$(apt-get --print-uris update | sed -n "s|^'\(.*\)/dists/$VERSION_CODENAME/InRelease'.*|\1|p")
+    printf '%s\n' "${mirrors%%$'\n'*}"
 }
 
 make_root() { # ROOT [PACKAGES]: of the suite before the first dash, in $work/ROOT, once in a run; default: README's packages
@@ -133,7 +134,7 @@ bare_root() { # SUITE whole|part: both commands, verbatim, one behind the other
     in_root "$1" "
         cd ofipy
         python3 --version
-        gcc --version | head -n 1
+        gcc --version | sed -n 1p
         export PYTEST_ADDOPTS='--junit-xml=/home/newcomer/readme.xml ${parts[*]}'
         SECONDS=0
         set -x
