@@ -216,8 +216,8 @@ struct ofpi_path {
     struct ofp_peer *peer; /* NULL once the user has closed it */
     void *private;         /* the channel's */
     /*
-     * Set by the channel before `accepted` or `confirmed`, if the peer has proved the configured key. The user copies
-     * it into peer->proven.
+     * Set by the channel before `accepted`, or in its `accept`, if the peer has proved the configured key: a packet may
+     * confirm an accepted path before the channel does. The user copies it into peer->proven.
      */
     bool proven;
 };

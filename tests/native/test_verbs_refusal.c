@@ -5,7 +5,7 @@
  */
 #include "verbs_key_fixture.h"
 
-enum { LATER = 9, PAIR = 77 };
+enum { LATER = 9 };
 
 static void check_end(int error)
 {
@@ -83,41 +83,16 @@ static void test_a_peer_that_has_none_of_the_keys(void **state)
 
 /* -------------------------------------------------------------------------------------------------------- it calls us */
 
-static void call_side(const uint8_t *data, size_t length)
-{
-    struct rdma_cm_id *id = calloc(1, sizeof(*id));
-
-    assert_non_null(id);
-    memcpy(&id->route.addr.dst_addr, &there, sizeof(there.v4));
-    id->verbs = cm_listener->verbs;
-    id->channel = cm_channel;
-    tell(
-        (struct rdma_cm_event){
-            .id = id, .listen_id = cm_listener, .event = RDMA_CM_EVENT_CONNECT_REQUEST, .param.conn.qp_num = PAIR},
-        data, length);
-    assert_ptr_equal(said.id, id);
-}
-
 static void check_call(int which, bool proves)
 {
-    struct verbs_facts facts = {.caller_hello_length = OFPI_RDM_HELLO_SIZE};
-    struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
-    uint8_t first[VERBS_FIRST_REQUEST_MAX], second[VERBS_PROOF_REQUEST_SIZE], proof[OFPI_PROOF_SIZE], room;
+    struct verbs_facts facts;
+    uint8_t proof[OFPI_PROOF_SIZE], room;
     struct ofp_operation op = tagged(OFP_TRECV, peer, 1, &room, 1, CONTEXT);
     struct ofp_completion row;
 
     forget_warnings();
     assert_int_equal(ofp_post(side.endpoint, &op, 1), 1);
-    write_hello(LATER, facts.caller_hello);
-    call_side(first, verbs_first_request_encode(first, PORT, facts.caller_hello, OFPI_RDM_HELLO_SIZE, true));
-    assert_true(verbs_challenge_decode(said.bytes, said.length, &facts));
-    ofp_domain_progress(side.domain);
-    assert_int_equal(ofp_cq_read(side.cq, &row, 1), 0);
-    facts.caller = there;
-    facts.acceptor = rdm->address;
-    verbs_proof_compute(domain_key(which), &facts, VERBS_CALLER, PAIR, proof);
-    proof[0] ^= !proves;
-    call_side(second, verbs_second_request_encode(second, PORT, &facts, proof));
+    call_with_proof(&facts, which, LATER, proves);
     if (!proves) {
         assert_int_equal(said.bytes[0], VERBS_REJECT_OTHER_KEY);
         /* Each side names the other. */

@@ -5,8 +5,6 @@
  */
 #include "verbs_key_fixture.h"
 
-enum { PAIR = 77 };
-
 static unsigned modified, established; /* calls that make the queue pair, or the connection, ready */
 static unsigned rights[8];             /* that a peer got with each state */
 static uint64_t sent;                  /* the work request at the device that reports its end; 0: none */

@@ -18,7 +18,7 @@
 #define KEY "the key of these tests"
 #define ACCEPTED_KEY "the key before that"
 #define SECOND UINT64_C(1000000000)
-enum { CONTEXT = 5, PORT = 7777 };
+enum { CONTEXT = 5, PORT = 7777, PAIR = 77 };
 
 static struct side side;
 static uint32_t peer;
@@ -57,6 +57,12 @@ static void remember(struct rdma_cm_id *id, const void *data, uint8_t length)
 }
 
 static int connect_and_wait(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+    remember(id, param->private_data, param->private_data_len);
+    return 0;
+}
+
+static int accept_and_wait(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
     remember(id, param->private_data, param->private_data_len);
     return 0;
@@ -133,6 +139,7 @@ static int open_side(void **state)
     unlink(path);
     unlink(accepted);
     verbs_calls.connect = connect_and_wait;
+    verbs_calls.accept = accept_and_wait;
     verbs_calls.reject = reject_and_wait;
     there = (union tcp_address){
         .v4 = {.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(0xc0000202)}};
@@ -166,7 +173,7 @@ static const uint8_t *domain_key(int which)
     return rdm->domain->keys.ring->keys[which].verbs_key;
 }
 
-static void post_send(void)
+static inline void post_send(void)
 {
     static uint8_t byte = 1;
     struct ofp_operation op = tagged(OFP_TSEND, peer, 1, &byte, 1, CONTEXT);
@@ -178,7 +185,7 @@ static void post_send(void)
  * The endpoint's first request is answered with a challenge, and the endpoint proves the key `which`. The challenge's hello
  * speaks this version of rdm alone.
  */
-static void challenge_caller(struct verbs_facts *facts, int which, uint8_t version)
+static inline void challenge_caller(struct verbs_facts *facts, int which, uint8_t version)
 {
     struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
     uint8_t bytes[VERBS_CHALLENGE_DATA_MAX] = {VERBS_REJECT_CHALLENGE, VERBS_PROOF_VERSION};
@@ -204,8 +211,47 @@ static void challenge_caller(struct verbs_facts *facts, int which, uint8_t versi
     assert_true(verbs_proof_is_valid(domain_key(which), facts, VERBS_CALLER, 0, request.proof));
 }
 
+/* A peer requests a path. The endpoint answers at once. */
+static inline void call_side(const uint8_t *data, size_t length)
+{
+    struct rdma_cm_id *id = calloc(1, sizeof(*id));
+
+    assert_non_null(id);
+    memcpy(&id->route.addr.dst_addr, &there, sizeof(there.v4));
+    id->verbs = cm_listener->verbs;
+    id->channel = cm_channel;
+    tell(
+        (struct rdma_cm_event){
+            .id = id, .listen_id = cm_listener, .event = RDMA_CM_EVENT_CONNECT_REQUEST, .param.conn.qp_num = PAIR},
+        data, length);
+    assert_ptr_equal(said.id, id);
+}
+
+/*
+ * A peer that speaks this version of rdm alone requests a path and is answered with a challenge, which costs the endpoint no
+ * completion. Then it requests again with a proof of the key `which`; if `proves` is false, with a wrong one.
+ */
+static inline void call_with_proof(struct verbs_facts *facts, int which, uint8_t version, bool proves)
+{
+    struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
+    uint8_t first[VERBS_FIRST_REQUEST_MAX], second[VERBS_PROOF_REQUEST_SIZE], proof[OFPI_PROOF_SIZE];
+    struct ofp_completion row;
+
+    *facts = (struct verbs_facts){.caller_hello_length = OFPI_RDM_HELLO_SIZE};
+    write_hello(version, facts->caller_hello);
+    call_side(first, verbs_first_request_encode(first, PORT, facts->caller_hello, OFPI_RDM_HELLO_SIZE, true));
+    assert_true(verbs_challenge_decode(said.bytes, said.length, facts));
+    ofp_domain_progress(side.domain);
+    assert_int_equal(ofp_cq_read(side.cq, &row, 1), 0);
+    facts->caller = there;
+    facts->acceptor = rdm->address;
+    verbs_proof_compute(domain_key(which), facts, VERBS_CALLER, PAIR, proof);
+    proof[0] ^= !proves;
+    call_side(second, verbs_second_request_encode(second, PORT, facts, proof));
+}
+
 /* The posted operation has ended with this error; its reason is written to `text`. */
-static void read_end(int error, char text[OFP_TEXT_MAX])
+static inline void read_end(int error, char text[OFP_TEXT_MAX])
 {
     struct ofp_completion row;
 

@@ -80,6 +80,8 @@ int verbs_path_accept(struct ofpi_path *base, uint64_t request, const uint8_t *h
         verbs_path_remove(path);
     }
     path->connected = !result;
+    /* A caller whose request reaches this has proved the key, if there is one. */
+    path->base->proven = path->rdm->challenges != NULL;
     return result;
 }
 

@@ -53,6 +53,7 @@ static void warn_of_plain_packets(void)
 
 static void path_connected(struct verbs_path *path)
 {
+    /* For a path that was accepted this is known since then. */
     path->base->proven = path->rdm->challenges != NULL;
     if (path->base->proven)
         warn_of_plain_packets();
