@@ -23,7 +23,7 @@ from collections import Counter
 from pathlib import Path
 
 from .builds import TREE
-from .paired import build, check_out, commit_of
+from .commits import build, check_out, commit_of
 
 SIDE = Path(__file__).with_name("instructions_side.py")
 BASELINES = Path(__file__).with_name("baselines.toml")

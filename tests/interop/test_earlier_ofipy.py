@@ -11,7 +11,7 @@ import pytest
 TREE = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(TREE))
 
-from tests.paired import build, check_out, commit_of  # noqa: E402
+from tests.commits import build, check_out, commit_of  # noqa: E402
 
 EARLIER = {
     "before native/meet": "392d9b1",  # whose providers decided themselves what it decides now

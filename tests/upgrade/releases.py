@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.paired import FOLDER, build, check_out, commit_of, git
+from tests.commits import FOLDER, build, check_out, commit_of, git
 
 __all__ = ["build_last", "build_later"]
 
