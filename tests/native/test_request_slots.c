@@ -305,6 +305,25 @@ static void test_one_that_was_not_started_tells_nothing(void **state)
     ofp_request_abandon(prepared, true);
 }
 
+/* Nobody took its result. The sanitizer sees whoever looks at the endpoint. */
+static void test_one_that_ended_with_its_endpoint(void **state)
+{
+    struct ofp_endpoint_attr attr = {.tx_cq = b.cq, .rx_cq = b.cq, .av = b.av};
+    struct ofp_endpoint *endpoint;
+    char in[8], text[OFP_TEXT_MAX];
+    ofp_request_t kept, dropped;
+
+    (void)state;
+    assert_int_equal(ofp_endpoint_open(b.domain, &attr, &endpoint, text, sizeof(text)), 0);
+    kept = request_trecv(endpoint, in, sizeof(in), OFP_PEER_ANY, 1);
+    dropped = request_trecv(endpoint, in, sizeof(in), OFP_PEER_ANY, 2);
+    assert_int_equal(ofp_endpoint_retire(endpoint, 0), 0);
+    ofp_endpoint_free(endpoint);
+    assert_int_equal(ofp_request_cancel(kept), -ENOENT);
+    assert_int_equal(ofp_request_abandon(dropped, true), 0);
+    assert_int_equal(request_take(kept, -1).error, ECANCELED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +338,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_spinning, open_sides, close_sides),
         cmocka_unit_test_setup_teardown(test_taking_at_once, open_sides, close_sides),
         cmocka_unit_test_setup_teardown(test_one_that_was_not_started_tells_nothing, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_one_that_ended_with_its_endpoint, open_sides, close_sides),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,9 +33,12 @@ static int cancel_operation(struct ofp_request *request)
     uint64_t context = (uint64_t)(uintptr_t)request;
     int result = -ENOENT;
 
-    if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_IDLE || endpoint->closing)
+    if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_IDLE)
         return -ENOENT;
+    /* A finished request may have outlived its endpoint. */
     if (request->many ? ofpi_request_many_is_over(request) : ofpi_request_is_finished(request))
+        return -ENOENT;
+    if (endpoint->closing)
         return -ENOENT;
     /* The other members rely on it: only its group can be broken. */
     if (request->kept)
