@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -109,14 +111,24 @@ static struct trace_file *create_file(const char *name)
     return files = file;
 }
 
+/* Whether its name still is that of the file: a program may remove or rename it between two endpoints. */
+static bool is_at_its_name(const struct trace_file *file)
+{
+    struct stat opened, named;
+
+    return fstat(fileno(file->stream), &opened) == 0 && stat(file->name, &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 struct trace_file *trace_file_open(const char *name, char *text, size_t text_size)
 {
     struct trace_file *file;
     pid_t pid = getpid();
 
     pthread_mutex_lock(&trace_files_lock);
-    for (file = files; file && (file->pid != pid || strcmp(file->name, name) != 0); file = file->next)
-        ;
+    for (file = files; file; file = file->next)
+        if (file->pid == pid && strcmp(file->name, name) == 0 && is_at_its_name(file))
+            break;
     if (!file)
         file = create_file(name);
     if (!file)

@@ -37,8 +37,8 @@ struct trace_file;
 extern pthread_mutex_t trace_files_lock;
 
 /*
- * Open the file of this name, or return it if an endpoint of this process has opened it; it stays open until the
- * process ends. NULL with a text: it cannot be written.
+ * Open the file of this name, or return it if an endpoint of this process has opened it and it still has its name; it
+ * stays open until the process ends. NULL with a text: it cannot be written.
  */
 struct trace_file *trace_file_open(const char *name, char *text, size_t text_size);
 /* Sort the events and append them under this title. 0, or a negative errno. */

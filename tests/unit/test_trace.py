@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,15 @@ def test_a_slice_for_each_operation(provider: str, tmp_path: Path) -> None:
     assert len(slices(events, "arrival")) == MESSAGES
     assert arrows(events, "s") == arrows(events, "f")
     assert len(arrows(events, "s")) == MESSAGES
+
+
+@pytest.mark.parametrize("move", [Path.unlink, lambda file: file.rename(file.with_suffix(".old"))])
+def test_a_file_that_was_taken_away_is_written_anew(tmp_path: Path, move: Callable[[Path], object]) -> None:
+    file = tmp_path / "trace.json"
+    for _ in range(2):
+        talk_to_itself(f"trace:file={file}")
+        assert len(slices(events_of(file), "tsend")) == MESSAGES
+        move(file)
 
 
 def test_slices_of_a_track_do_not_overlap_and_tracks_have_names(tmp_path: Path) -> None:
