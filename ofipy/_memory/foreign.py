@@ -104,10 +104,14 @@ def _from_dlpack(buffer: Any, writable: bool, operation: str) -> npt.NDArray[Any
 
 def _writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same memory; numpy marks what comes without a version read-only, to be on the safe side."""
-    low, high = np.lib.array_utils.byte_bounds(array)
+    first = int(array.__array_interface__["data"][0])
+    # Along each dimension, from the first element to the last one: backwards if the stride is negative.
+    steps = [
+        stride * (size - 1) for stride, size in zip(array.strides, array.shape, strict=True) if array.size
+    ]
+    low, high = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps) + array.itemsize
     # The new array keeps what it is made from, and so the old one.
-    memory = ffi.gc(ffi.cast("char *", low), lambda _, keep=array: None)
-    offset = int(array.__array_interface__["data"][0]) - low
+    memory = ffi.gc(ffi.cast("char *", first + low), lambda _, keep=array: None)
     return np.ndarray(
-        array.shape, array.dtype, ffi.buffer(memory, high - low), offset=offset, strides=array.strides
+        array.shape, array.dtype, ffi.buffer(memory, high - low), offset=-low, strides=array.strides
     )
