@@ -53,7 +53,7 @@ static void warn_of_plain_packets(void)
 
 static void path_connected(struct verbs_path *path)
 {
-    /* For a path that was accepted this is known since then. */
+    /* verbs_path_accept has set it already for a path that the peer requested. */
     path->base->proven = path->rdm->challenges != NULL;
     if (path->base->proven)
         warn_of_plain_packets();
