@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Entering a peer, and waiting until it is there."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from ofipy._base.binding import drain_log, failure, nanoseconds
 from ofipy._base.errors import TimedOut
@@ -12,7 +12,7 @@ from ofipy._operations.initiator import Initiator
 
 __all__ = ["insert"]
 
-# So much longer the core asks than we wait: who gives up first is we.
+# Nanoseconds that the core asks longer than `insert` waits. `insert` gives up first then, unless its thread runs late.
 _SLACK = 400_000_000
 
 
@@ -22,13 +22,6 @@ class _Reach(Request):
     @property
     def _operation(self) -> str:
         return "insert"
-
-    def _timed_out(self, timeout: float) -> Any:
-        raise TimedOut(
-            f"nobody answered at its address within {timeout:g} s",
-            remedy="start the peer, check its address, or wait longer: insert(address, wait=seconds)",
-            **self._context(),
-        )
 
 
 class _Entering(Initiator, Protocol):
@@ -74,6 +67,13 @@ def _reach(self: Initiator, peer: Peer, wait: float, patience: int) -> None:
     drain_log()
     try:
         request.wait(wait)
+    except TimedOut:
+        # Either of them gave up.
+        raise TimedOut(
+            f"nobody answered at its address within {wait:g} s",
+            remedy="start the peer, check its address, or wait longer: insert(address, wait=seconds)",
+            **request._context(),
+        ) from None
     finally:
         # Who is interrupted, or has waited long enough, asks no more.
         request.cancel()

@@ -14,6 +14,7 @@ import pytest
 from sides import Target
 
 import ofipy
+from ofipy._operations import reach
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 TIMEOUT = 30
@@ -138,6 +139,18 @@ def test_insert_waits_longer_than_the_default(
     with pytest.raises(ofipy.TimedOut):
         insert(ep, service, wait=1.5)
     assert time.monotonic() - began >= 1.5
+
+
+def test_insert_says_the_same_where_its_thread_runs_late(
+    open_endpoint: OpenEndpoint, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The core, which asks a little longer than `insert` waits, has given up before."""
+    patience(monkeypatch, 1)
+    monkeypatch.setattr(reach, "_SLACK", -FOR_EVER * 10**9)
+    ep = open_endpoint()
+    with pytest.raises(ofipy.TimedOut, match=rf"within {FOR_EVER} s") as caught:
+        insert(ep, service, wait=FOR_EVER)
+    assert service in str(caught.value.peer)
 
 
 @contextmanager

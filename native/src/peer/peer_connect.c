@@ -88,6 +88,9 @@ static void fail_attempts(struct ofpi_peer *peer, uint64_t now, int error, const
                  compute_seconds(peer->asked_since, now), get_timeout_setting(peer), remedy ? remedy : "");
         text = whole;
     }
+    /* Nobody has refused: the requests that only wait for the peer have waited as long as they were told to. */
+    if (error == ECONNREFUSED)
+        ofpi_reach_requests_end(peer, ETIMEDOUT, 0);
     ofpi_peer_lost(&peer->base, error, false, text);
 }
 

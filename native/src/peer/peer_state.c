@@ -78,10 +78,7 @@ void ofpi_peer_attempts_stop(struct ofpi_peer *peer)
     peer->warned = peer->lengthened = false;
 }
 
-/*
- * The peer is up, or connecting has failed for good. End the retries and complete the requests that wait for the peer.
- */
-static void end_connect_attempts(struct ofpi_peer *peer, int error, int provider_error)
+void ofpi_reach_requests_end(struct ofpi_peer *peer, int error, int provider_error)
 {
     struct ofpi_domain *domain = ofpi_endpoint_of_peer(&peer->base)->domain;
     struct ofp_completion completion = {.source = OFP_PEER_UNKNOWN,
@@ -90,7 +87,6 @@ static void end_connect_attempts(struct ofpi_peer *peer, int error, int provider
                                         .provider_error = provider_error};
     struct ofp_list *node;
 
-    ofpi_peer_attempts_stop(peer);
     if (ofp_list_empty(&peer->awaiting))
         return;
     while ((node = ofp_list_pop(&peer->awaiting))) {
@@ -101,6 +97,13 @@ static void end_connect_attempts(struct ofpi_peer *peer, int error, int provider
     }
     if (domain->leader || domain->followers)
         ofpi_domain_wake(domain);
+}
+
+/* The peer is up, or connecting has failed for good. */
+static void end_connect_attempts(struct ofpi_peer *peer, int error, int provider_error)
+{
+    ofpi_peer_attempts_stop(peer);
+    ofpi_reach_requests_end(peer, error, provider_error);
 }
 
 /* --------------------------------------------------------------------------------------------------- state changes */

@@ -13,6 +13,8 @@ void ofpi_peer_mark_unused(struct ofp_peer *peer);
 void ofpi_peer_established(struct ofp_peer *peer);
 /* End the retries of connecting. */
 void ofpi_peer_attempts_stop(struct ofpi_peer *peer);
+/* Complete the requests of ofp_reach_request that wait for this peer. */
+void ofpi_reach_requests_end(struct ofpi_peer *peer, int error, int provider_error);
 void ofpi_peer_lost(struct ofp_peer *peer, int error, bool process_gone, const char *text);
 /* The process of this rank has ended: mark the peer gone once the transport has read everything that it sent. */
 void ofpi_peer_departure_handle(struct ofpi_peer *peer, enum ofpi_departure departed);
