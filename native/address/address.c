@@ -33,6 +33,14 @@ bool tcp_address_is_loopback(const union tcp_address *address)
     return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
+void tcp_address_set_loopback(union tcp_address *address)
+{
+    if (address->any.sa_family == AF_INET6)
+        address->v6.sin6_addr = in6addr_loopback;
+    else
+        address->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+}
+
 bool tcp_address_is_any(const union tcp_address *address)
 {
     static const uint8_t zeros[16];

@@ -38,6 +38,8 @@ static inline void tcp_address_set_port(union tcp_address *address, uint16_t por
 }
 bool tcp_address_has_same_ip(const union tcp_address *a, const union tcp_address *b);
 bool tcp_address_is_loopback(const union tcp_address *address);
+/* Replace the IP by the loopback address of its family. */
+void tcp_address_set_loopback(union tcp_address *address);
 /* Whether it is 0.0.0.0 or ::, which stand for every address of this host. */
 bool tcp_address_is_any(const union tcp_address *address);
 /* The bytes of the IP in network order. */

@@ -295,7 +295,7 @@ struct tcp_peer {
     struct tcp_connection *connection; /* carries our operations; NULL: none */
     struct tcp_connection *inbound;    /* the accepted end, if the endpoint is its own peer; else NULL */
     struct ofpi_meeting met;           /* RDM: the state of native/meet */
-    /* index of the address that was connected: 0: peer->address; else others[reached - 1] */
+    /* number of the address that was connected: 0: peer->address; TCP_REACHED_LOOPBACK; else others[reached - 1] */
     uint8_t reached;
 };
 

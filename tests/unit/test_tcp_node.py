@@ -7,12 +7,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ofipy
+from ofipy.cli.key import new_key
 
 TIMEOUT = 20
 
@@ -57,6 +59,36 @@ def test_it_listens_there_and_nowhere_else(how: Callable[..., Any], node: str) -
         assert answers(host, int(port))
         elsewhere = [*other_addresses(), "127.0.0.1" if host == "127.0.0.2" else "127.0.0.2"]
         assert not [other for other in elsewhere if answers(other, int(port))]
+
+
+@pytest.mark.parametrize("node", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("first", ["server", "client"])
+@pytest.mark.parametrize("key", [False, True])
+def test_localhost_finds_an_endpoint_of_the_loopback_interface(
+    node: str, first: str, key: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name stands for the address of the client's interface, where nobody listens."""
+    if key:
+        new_key(tmp_path / "key")
+        monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(tmp_path / "key"))
+    with ofipy.open(provider="tcp", node=node) as named:
+        service = str(named.address).rpartition(":")[2]
+        if first == "client":
+            named.close()
+        with ofipy.open(provider="tcp") as client, ExitStack() as servers:
+            there = client.insert(f"localhost:{service}")
+            sent = client.tsend(b"to localhost", there, tag=1)
+            if first == "client":
+                # The first attempts meet nobody.
+                with pytest.raises(ofipy.TimedOut):
+                    sent.wait(timeout=0.1)
+                named = servers.enter_context(ofipy.open(provider="tcp", node=node, service=service))
+            answer = client.trecv(there, tag=2)
+            message = named.trecv(tag=1).wait(timeout=TIMEOUT)
+            assert message.data == b"to localhost"
+            named.tsend(b"from there", message.source, tag=2).wait(timeout=TIMEOUT)
+            assert answer.wait(timeout=TIMEOUT).data == b"from there"
+            sent.wait(timeout=TIMEOUT)
 
 
 @pytest.mark.parametrize("how", [ofipy.open, ofipy.listen])

@@ -124,13 +124,51 @@ void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *te
     snprintf(text, text_size, "cannot connect to %s%s: %s%s", address, others, why, describe_remedy(error));
 }
 
+/* Connect to the address that tcp_peer.reached names. */
+static int connect_to_reached(struct tcp_connection *connection)
+{
+    union tcp_address address;
+    int error;
+
+    tcp_peer_get_reached(connection->peer, &address);
+    error = tcp_socket_connect(connection->endpoint, &address, (socklen_t)tcp_address_get_length(&address),
+                               &connection->stream.fd);
+    return error ? error : tcp_connection_watch(connection);
+}
+
+/*
+ * "localhost" and the name of this host stand for the address of the endpoint's interface. A peer that was opened with
+ * node="localhost" listens on the loopback interface alone, and the names should find it. The socket of a connected
+ * endpoint has one attempt.
+ */
+static bool may_listen_at_loopback(const struct tcp_connection *connection)
+{
+    const struct tcp_endpoint *endpoint = connection->endpoint;
+    union tcp_address address;
+
+    tcp_peer_get_reached(connection->peer, &address);
+    return !connection->meeting->race && !endpoint->connects && !tcp_address_is_loopback(&address) &&
+           tcp_address_has_same_ip(&address, &endpoint->address);
+}
+
+/* Nobody listens at the peer's address. 0: an attempt at the loopback address is in progress. */
+static int connect_to_loopback(struct tcp_connection *connection)
+{
+    if (!may_listen_at_loopback(connection))
+        return -ECONNREFUSED;
+    if (connection->stream.fd >= 0)
+        tcp_connection_close_socket(connection);
+    tcp_peer_of(connection->peer)->reached = TCP_REACHED_LOOPBACK;
+    return connect_to_reached(connection);
+}
+
 static int connect_to_address(struct tcp_connection *connection)
 {
-    const struct ofp_peer *peer = connection->peer;
-    int error = tcp_socket_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length,
-                                   &connection->stream.fd);
+    int error;
 
-    return error ? error : tcp_connection_watch(connection);
+    tcp_peer_of(connection->peer)->reached = 0;
+    error = connect_to_reached(connection);
+    return error == -ECONNREFUSED && connect_to_loopback(connection) == 0 ? 0 : error;
 }
 
 /* 0, or a negative errno. */
@@ -221,6 +259,8 @@ void tcp_socket_connected(struct tcp_connection *connection)
         getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (!error)
         error = check_self_connect(connection->stream.fd);
+    if (error == ECONNREFUSED && connect_to_loopback(connection) == 0)
+        return;
     if (!error) {
         error = -tcp_key_choose(connection);
         if (!error && !tcp_encryption_start(connection))

@@ -24,7 +24,11 @@ static void get_candidate_address(const struct ofp_peer *peer, uint32_t number, 
 
 void tcp_peer_get_reached(const struct ofp_peer *peer, union tcp_address *address)
 {
-    get_candidate_address(peer, tcp_peer_of(peer)->reached, address);
+    uint8_t reached = tcp_peer_of(peer)->reached;
+
+    get_candidate_address(peer, reached == TCP_REACHED_LOOPBACK ? 0 : reached, address);
+    if (reached == TCP_REACHED_LOOPBACK)
+        tcp_address_set_loopback(address);
 }
 
 void tcp_peer_set_reached(struct ofp_peer *peer, const union tcp_address *address)

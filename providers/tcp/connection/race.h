@@ -7,6 +7,9 @@
 /* How long an address is tried before the next one is tried in parallel. */
 #define TCP_RACE_PAUSE (250 * TCP_MILLISECOND)
 
+/* Value of tcp_peer.reached: the loopback address, with the port of peer->address. */
+#define TCP_REACHED_LOOPBACK UINT8_MAX
+
 /*
  * The attempts to connect to one peer at several addresses. Owned by the meeting. `open` counts the candidates with a
  * socket; candidates from `next` on have none.
