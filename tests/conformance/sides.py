@@ -16,11 +16,9 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from random import SystemRandom
 from types import ModuleType
 from typing import Any
 
@@ -29,8 +27,11 @@ from ofipy._base.binding import lib
 from ofipy.pingpong.leftovers import remove_leftovers
 
 sys.path.insert(0, str(Path(__file__).parent))  # a worker is a program of its own
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 from hosts import part_hosts, ways_between_hosts
 from protection import check_protection, count_protection, requires_encryption, watch_endpoints
+
+from tests.ports import free_port
 
 # Behind the name of a provider over several ways: no two domains share memory.
 REMOTE = "-remote"
@@ -92,12 +93,8 @@ class Target:
         return replace(self, kind="msg")
 
     def free_service(self) -> str:
-        """A service that nobody uses: a port, and none that the system gives to whoever asks for any."""
-        first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-        while True:
-            port = SystemRandom().randrange(first_given // 2, first_given)
-            with suppress(OSError), socket.create_server(("", port)):
-                return str(port)
+        """A service that nobody uses."""
+        return str(free_port())
 
     def open_domain(self, *, threading: Any = "safe", progress: Any = "manual") -> ofipy.Domain:
         """A domain; closing its fabric closes all."""

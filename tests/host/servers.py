@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+from tests.ports import free_port
 
 SECONDS = 100
 
@@ -29,14 +30,6 @@ def run_command(*words: str, code: int = 0, **environment: str) -> tuple[str, st
     )
     assert ran.returncode == code, (ran.returncode, ran.stdout, ran.stderr)
     return ran.stdout, ran.stderr
-
-
-def free_port() -> int:
-    """A port that nobody has now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def here() -> str:

@@ -40,7 +40,8 @@ from ofipy.ping.place import Place
 from ofipy.ping.server import open_server
 from ofipy.ping.tally import Tally
 from ofipy.ping.wire import HELLO, TAG_ANSWER, TAG_ASK, WireError, pack_hello
-from tests.host.servers import free_port, here, run_command, serving
+from tests.host.servers import here, run_command, serving
+from tests.ports import free_port
 
 SECONDS = 20
 TOKEN = b"0123456789abcdef"

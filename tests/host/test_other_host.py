@@ -25,7 +25,8 @@ from ofipy.ping.place import Place
 from ofipy.ping.server import open_server
 from ofipy.ping.wire import LARGEST
 from tests.host import trees
-from tests.host.servers import free_port, here, run_command, serving
+from tests.host.servers import here, run_command, serving
+from tests.ports import free_port
 
 
 class Machine:

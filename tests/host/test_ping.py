@@ -33,7 +33,8 @@ from ofipy.ping.wire import (
     parse_hello,
     parse_versions,
 )
-from tests.host.servers import free_port, here, run_command, serving
+from tests.host.servers import here, run_command, serving
+from tests.ports import free_port
 
 SECONDS = 20
 

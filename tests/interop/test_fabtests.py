@@ -6,13 +6,14 @@ other (``-n 0``): several of the C programs meet at port 3000.
 """
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 FOLDER = os.environ.get("FABTESTS_BIN")
 TIMEOUT = 60
@@ -73,12 +74,6 @@ rdm_multi_client -C 3 -I 5
 rdm_multi_client -C 3 -I 5 -b
 cm_data
 """.strip().splitlines()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def commands(run: str) -> tuple[list[str], list[str]]:

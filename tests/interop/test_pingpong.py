@@ -13,6 +13,7 @@ from conftest import open_on_loopback
 from pingpong import DATAGRAM_SIZES, SIZES, accept, connect, meet, play
 
 import ofipy
+from tests.ports import free_port
 
 ITERATIONS = 10
 PROGRAM = shutil.which("fi_pingpong")
@@ -27,11 +28,6 @@ def provider_of_program() -> str:
         [PROGRAM.replace("fi_pingpong", "fi_info"), "--version"], capture_output=True, text=True, check=True
     ).stdout
     return "net" if " 1.17." in version else "tcp"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @contextmanager

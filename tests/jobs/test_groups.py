@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from started import run
+
+from tests.ports import free_port
 
 STRESS = os.environ.get("OFIPY_STRESS") == "1"
 
@@ -123,9 +124,7 @@ def test_all_processes_of_a_job(size: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("provider", ["shm", "tcp"])
 def test_a_killed_rank_is_named_at_all_others(provider: str, tmp_path: Path) -> None:
     size = 5
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    listed = ",".join([f"127.0.0.1:{port}", *["127.0.0.1"] * (size - 1)])
+    listed = ",".join([f"127.0.0.1:{free_port()}", *["127.0.0.1"] * (size - 1)])
     program = tmp_path / "death.py"
     program.write_text(DEATH)
     processes = [

@@ -13,6 +13,7 @@ import pytest
 import ofipy
 from ofipy.jobs.launcher import Deadline
 from ofipy.jobs.pmi1 import Pmi1, find
+from tests.ports import free_port
 
 ROOM = 1024
 Values = dict[str, str]
@@ -122,8 +123,7 @@ def test_an_answer_without_an_end() -> None:
 
 
 def test_nobody_at_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     monkeypatch.setenv("PMI_PORT", f"127.0.0.1:{port}")
     monkeypatch.setenv("PMI_ID", "0")
     found = find()

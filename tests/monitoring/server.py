@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import time
 import urllib.error
@@ -15,6 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.ports import free_port
 
 __all__ = ["Prometheus", "get", "running"]
 
@@ -69,12 +70,6 @@ class Prometheus:
         while (now := self.value(expression)) != value:
             assert time.monotonic() < deadline, f"{expression} is {now}, not {value}"
             time.sleep(0.2)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
 
 
 @contextmanager

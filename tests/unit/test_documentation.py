@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
-from random import SystemRandom
 
 import pytest
 
 import ofipy
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIR = re.compile(
@@ -32,17 +30,8 @@ SERVICE = re.compile(r'(service="|localhost:)(74\d\d)\b')
 
 def elsewhere(*programs: str) -> list[str]:
     """The same with services that nobody uses: the page's own is there once on a host, for one test at a time."""
-    used = {service: free_service() for program in programs for _, service in SERVICE.findall(program)}
+    used = {service: str(free_port()) for program in programs for _, service in SERVICE.findall(program)}
     return [SERVICE.sub(lambda match: match[1] + used[match[2]], program) for program in programs]
-
-
-def free_service() -> str:
-    """A port that nobody uses, and none that the system gives to whoever asks for any."""
-    first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    while True:
-        port = SystemRandom().randrange(first_given // 2, first_given)
-        with suppress(OSError), socket.create_server(("", port)):
-            return str(port)
 
 
 KNOCK = """

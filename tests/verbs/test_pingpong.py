@@ -18,6 +18,8 @@ import ofipy
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 from pingpong import SIZES, accept, connect, meet, play
 
+from tests.ports import free_port
+
 PROGRAM = shutil.which("fi_pingpong")
 ITERATIONS = 5
 
@@ -85,8 +87,7 @@ def test_their_client_and_our_listener(domain: ofipy.Domain) -> None:
 
 
 def test_our_client_and_their_listener(domain: ofipy.Domain) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = int(taken.getsockname()[1])
+    port = free_port()
     with program(domain, "-B", str(port)) as process, call(port, process) as control:
         client = domain.endpoint().enable()
         connect(control, client)
@@ -111,8 +112,7 @@ def test_their_client_and_our_datagrams(datagram: ofipy.Endpoint) -> None:
 
 
 def test_our_datagrams_and_their_server(datagram: ofipy.Endpoint) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = int(taken.getsockname()[1])
+    port = free_port()
     with program(datagram.domain, "-B", str(port)) as process, call(port, process) as control:
         peer = meet(control, datagram, server=False)
         play(control, datagram, peer, server=False, sizes=DATAGRAM_SIZES, iterations=ITERATIONS)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fabtests.perf.kinds import names
+from tests.ports import free_port
 
 FABTESTS = [sys.executable, "-P", "-m", "fabtests"]
 PERF = [*FABTESTS, "perf"]
@@ -123,8 +123,7 @@ def test_atomics(atomic: str) -> None:
 
 
 def test_server_and_client() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     command = [
         *PERF,
         "ib_read_bw",
@@ -146,8 +145,7 @@ def test_server_and_client() -> None:
 
 
 def test_different_programs_do_not_meet() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     with subprocess.Popen([*PERF, "read_bw", "-p", port], stderr=subprocess.PIPE, text=True) as server:
         said = perf("write_bw", "-p", port, "127.0.0.1", code=1).stderr
         server.communicate(timeout=30)
