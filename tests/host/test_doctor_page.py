@@ -10,13 +10,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 
-from ofipy.cli.commands import ofipy_command
 from ofipy.doctor.finding import State
 from ofipy.doctor.page import write_page
 from ofipy.doctor.picture import COLOURS, draw_ladder, worst_of
 from ofipy.doctor.rules import find, judge
+from tests.command import invoke
 from tests.host.healthy import PORT, healthy
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -50,7 +49,7 @@ def test_a_page_of_a_faulty_host(tmp_path: Path) -> None:
     machine = healthy()
     machine.files[f"{PORT}/rate"] = "50 Gb/sec (1X HDR)\n"
     root, page = machine.pack(tmp_path / "machine.tar.gz"), tmp_path / "page.html"
-    ran = CliRunner().invoke(ofipy_command, ["doctor", "--root", str(root), "--html", str(page)])
+    ran = invoke("doctor", "--root", str(root), "--html", str(page))
     assert ran.exit_code == 1
     text = page.read_text()
     elements = Elements(text)
@@ -73,9 +72,9 @@ def test_a_page_of_a_faulty_host(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
     root = healthy().write(tmp_path / "machine")
     words = ["doctor", "--root", str(root), "--html", str(tmp_path / "no" / "page.html")]
-    ran = CliRunner().invoke(ofipy_command, words)
+    ran = invoke(*words)
     assert ran.exit_code == 1
-    assert "No such file" in ran.output
+    assert "No such file" in ran.stderr
 
 
 def test_what_a_peer_says_is_text() -> None:

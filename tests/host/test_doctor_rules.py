@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from ofipy.cli.commands import ofipy_command
 from ofipy.doctor.congestion import Share, judge_retransmissions
 from ofipy.doctor.finding import State
 from ofipy.host.command import run_tool
 from ofipy.host.tree import Tree
+from tests.command import invoke
 from tests.host import trees
 from tests.host.healthy import CARDS, INTERFACE, LIMITS, PORT, ROCE, healthy
 from tests.host.trees import Recorded
@@ -203,7 +202,7 @@ FAULTS: dict[str, tuple[str, str, str, Edit]] = {
 
 def look(root: Path, *words: str) -> tuple[int, list[dict[str, Any]]]:
     """Exit code, and findings."""
-    ran = CliRunner().invoke(ofipy_command, ["doctor", "--root", str(root), "--json", *words])
+    ran = invoke("doctor", "--root", str(root), "--json", *words)
     document = json.loads(ran.stdout)
     assert (document["schema"], document["host"]) == (1, "node17")
     return ran.exit_code, document["checks"]
@@ -242,9 +241,7 @@ def test_a_warning_counts_if_asked(tmp_path: Path) -> None:
     put(rate="100 Gb/sec (4X EDR)")(machine)
     root = machine.write(tmp_path / "machine")
     for words, code, said in (((), 0, "to look at: "), (("--strict",), 1, "to be mended: ")):
-        ran = CliRunner().invoke(
-            ofipy_command, ["doctor", "--root", str(root), *words], standalone_mode=False
-        )
+        ran = invoke("doctor", "--root", str(root), *words, standalone_mode=False)
         assert (ran.exception is None) == (code == 0)
         assert f"{said}link rate mlx5_0/1" in f"{ran.stderr}{ran.exception}"
     assert look(root, "--strict")[0] == 1
@@ -270,7 +267,7 @@ def test_the_bus_of_a_virtual_machine_is_not_judged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("driver", trees.ALL)
 def test_every_driver_is_read(tmp_path: Path, driver: str) -> None:
     root = trees.ALL[driver]().pack(tmp_path / "machine.tar.gz")
-    ran = CliRunner().invoke(ofipy_command, ["doctor", "--root", str(root), "--json"])
+    ran = invoke("doctor", "--root", str(root), "--json")
     assert ran.exit_code in (0, 1)
     assert any(each["id"] == "link.state" for each in json.loads(ran.stdout)["checks"])
 
@@ -288,7 +285,7 @@ class TestRecord:
     def test_what_is_recorded_is_found_again(self, tmp_path: Path) -> None:
         file = tmp_path / "host.tar.gz"
         assert "findings" in "".join(self.run("--record", str(file)))
-        ran = CliRunner().invoke(ofipy_command, ["doctor", "--root", str(file), "--json"])
+        ran = invoke("doctor", "--root", str(file), "--json")
         there = {(each["id"], each["place"]): each["state"] for each in json.loads(ran.stdout)["checks"]}
         here = json.loads(self.run("--json", code=ran.exit_code)[0])["checks"]
         assert there == {
@@ -306,8 +303,8 @@ class TestRecord:
         assert meta["host"] == os.uname().nodename
         assert tree.text("proc/net/snmp")
         assert tree.text("before/proc/net/snmp")
-        shown = CliRunner().invoke(ofipy_command, ["topology", "--root", str(file), "--json"])
-        here = CliRunner().invoke(ofipy_command, ["topology", "--json"])
+        shown = invoke("topology", "--root", str(file), "--json")
+        here = invoke("topology", "--json")
         assert json.loads(shown.stdout) == json.loads(here.stdout)
 
     def test_it_overwrites_nothing(self, tmp_path: Path) -> None:

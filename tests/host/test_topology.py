@@ -15,7 +15,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 
 from ofipy.cli.commands import ofipy_command
 from ofipy.cli.support import CommandError, ExitCode
@@ -25,6 +24,7 @@ from ofipy.topology.files import UnknownFile, merge_files
 from ofipy.topology.graph import EdgeKind, Graph, NodeKind
 from ofipy.topology.judge import find_bottlenecks, mark_degraded
 from ofipy.topology.machine import read_neighbours
+from tests.command import invoke
 from tests.host.healthy import CARDS, healthy
 from tests.host.trees import Recorded
 
@@ -40,7 +40,7 @@ DISCOVER = shutil.which("ibnetdiscover", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 def run(*words: str, code: int = 0) -> str:
-    ran = CliRunner().invoke(ofipy_command, ["topology", *words])
+    ran = invoke("topology", *words)
     assert ran.exit_code == code, ran.output
     return ran.output
 

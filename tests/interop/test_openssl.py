@@ -11,11 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import ofipy
-from ofipy.cli.commands import ofipy_command
 from ofipy.cli.key import new_key
+from tests.command import invoke
 
 TIMEOUT = 30
 NODE = "127.0.0.1"
@@ -29,7 +28,7 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     new_key(tmp_path / "key")
     monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(tmp_path / "key"))
     monkeypatch.setenv("OFIPY_ENCRYPTION", "required")
-    shown = CliRunner().invoke(ofipy_command, ["key", "show", "--tls", "--json", str(tmp_path / "key")])
+    shown = invoke("key", "show", "--tls", "--json", str(tmp_path / "key"))
     key = json.loads(shown.stdout)
     return ["-psk_identity", key["identity"], "-psk", key["psk"], "-alpn", "ofipy/1"]
 

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import ofipy
 from ofipy._base.binding import drain_log
-from ofipy.cli.commands import ofipy_command
 from ofipy.cli.key import new_key
+from tests.command import invoke
 
 TIMEOUT = 20
 NODE = "127.0.0.1"
@@ -233,10 +232,10 @@ def test_a_provider_that_cannot_encrypt_is_refused(setting) -> None:
 def test_the_key_of_tls_is_shown(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_bytes(bytes(range(32)))
-    shown = CliRunner().invoke(ofipy_command, ["key", "show", "--tls", "--json", str(file)])
+    shown = invoke("key", "show", "--tls", "--json", str(file))
     document = json.loads(shown.stdout)
     # HKDF of the Python package cryptography 48.0.0 gave these.
     assert document == {"schema": 1, "identity": IDENTITY, "psk": PSK}
-    text = CliRunner().invoke(ofipy_command, ["key", "show", "--tls", str(file)]).stdout
+    text = invoke("key", "show", "--tls", str(file)).stdout
     assert IDENTITY in text
     assert PSK in text
