@@ -15,6 +15,7 @@ import pytest
 
 import ofipy
 from ofipy.cli.key import new_key
+from tests.ports import free_port
 
 TIMEOUT = 20
 
@@ -71,24 +72,27 @@ def test_localhost_finds_an_endpoint_of_the_loopback_interface(
     if key:
         new_key(tmp_path / "key")
         monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(tmp_path / "key"))
-    with ofipy.open(provider="tcp", node=node) as named:
-        service = str(named.address).rpartition(":")[2]
-        if first == "client":
-            named.close()
-        with ofipy.open(provider="tcp") as client, ExitStack() as servers:
-            there = client.insert(f"localhost:{service}")
-            sent = client.tsend(b"to localhost", there, tag=1)
-            if first == "client":
-                # The first attempts meet nobody.
-                with pytest.raises(ofipy.TimedOut):
-                    sent.wait(timeout=0.1)
-                named = servers.enter_context(ofipy.open(provider="tcp", node=node, service=service))
-            answer = client.trecv(there, tag=2)
-            message = named.trecv(tag=1).wait(timeout=TIMEOUT)
-            assert message.data == b"to localhost"
-            named.tsend(b"from there", message.source, tag=2).wait(timeout=TIMEOUT)
-            assert answer.wait(timeout=TIMEOUT).data == b"from there"
-            sent.wait(timeout=TIMEOUT)
+    service = str(free_port())
+    with ExitStack() as opened:
+
+        def open_named() -> ofipy.Endpoint:
+            return opened.enter_context(ofipy.open(provider="tcp", node=node, service=service))
+
+        named = open_named() if first == "server" else None
+        client = opened.enter_context(ofipy.open(provider="tcp"))
+        there = client.insert(f"localhost:{service}")
+        sent = client.tsend(b"to localhost", there, tag=1)
+        if named is None:
+            # The first attempts meet nobody.
+            with pytest.raises(ofipy.TimedOut):
+                sent.wait(timeout=0.1)
+            named = open_named()
+        answer = client.trecv(there, tag=2)
+        message = named.trecv(tag=1).wait(timeout=TIMEOUT)
+        assert message.data == b"to localhost"
+        named.tsend(b"from there", message.source, tag=2).wait(timeout=TIMEOUT)
+        assert answer.wait(timeout=TIMEOUT).data == b"from there"
+        sent.wait(timeout=TIMEOUT)
 
 
 @pytest.mark.parametrize("how", [ofipy.open, ofipy.listen])
