@@ -52,27 +52,40 @@ STEP_EXPORT void step_bytecodes_trace(int on)
  */
 static PyMemAllocatorEx before[2];
 
-static bool must_fail(const char *function) { return step_reach(STEP_OBJECT, function, NULL).action == STEP_FAIL; }
+/* A cell as the collector allocates it: two words of its own come first. */
+#define CELL_SIZE (2 * sizeof(void *) + sizeof(PyCellObject))
+
+static bool failed_cell; /* the last allocation that failed was as large as a cell; with the GIL */
+
+static bool must_fail(const char *function, size_t size)
+{
+    if (step_reach(STEP_OBJECT, function, NULL).action != STEP_FAIL)
+        return false;
+    failed_cell = size == CELL_SIZE;
+    return true;
+}
+
+STEP_EXPORT int step_objects_failed_cell(void) { return failed_cell; }
 
 static void *allocate(void *allocator, size_t size)
 {
     const PyMemAllocatorEx *real = allocator;
 
-    return must_fail("allocate") ? NULL : real->malloc(real->ctx, size);
+    return must_fail("allocate", size) ? NULL : real->malloc(real->ctx, size);
 }
 
 static void *allocate_zeroed(void *allocator, size_t count, size_t size)
 {
     const PyMemAllocatorEx *real = allocator;
 
-    return must_fail("allocate") ? NULL : real->calloc(real->ctx, count, size);
+    return must_fail("allocate", count * size) ? NULL : real->calloc(real->ctx, count, size);
 }
 
 static void *reallocate(void *allocator, void *block, size_t size)
 {
     const PyMemAllocatorEx *real = allocator;
 
-    return must_fail("allocate") ? NULL : real->realloc(real->ctx, block, size);
+    return must_fail("allocate", size) ? NULL : real->realloc(real->ctx, block, size);
 }
 
 static void release(void *allocator, void *block)

@@ -141,6 +141,11 @@ class Board:
         """Whether the fault was an allocation of Python's that failed, and has happened."""
         return self._fault is not None and self._fault.kind == Kind.OBJECT and self.happened > 0
 
+    @property
+    def has_failed_cell(self) -> bool:
+        """Whether it was as large as a cell: a variable of a function that its inner functions share."""
+        return self.has_failed_object and bool(self._python.step_objects_failed_cell())
+
     def wait_for_fork(self) -> None:
         """Wait until a step wants this thread to fork."""
         self._waiting.step_fork_await()

@@ -62,21 +62,28 @@ def run_program(board: Board, program: Program, seed: int) -> dict[str, Any]:
     return {"verdict": verdict, "notes": stage.notes, "left": left}
 
 
-def has_lost_cell() -> bool:
-    """Whether CPython has lost a cell that holds an object of ofipy's.
+def has_lost_reference() -> bool:
+    """Whether an object has a reference that nobody has: one of ofipy's with a close(), or a cell that holds one.
 
-    Where 3.11 or 3.12 has no memory for all variables of a function that its inner functions share, it never frees
-    those that it has made: they have a reference that nobody has.
+    Where CPython 3.11 has no memory for all variables of a function that its inner functions share, it never frees
+    the cells that it has made, nor the arguments that it has not yet put into one.
     """
-    cells = [each for each in gc.get_objects() if isinstance(each, CellType) and holds_object(each)]
+    objects = gc.get_objects()
+    ours = [each for each in objects if (is_ours(each) and hasattr(each, "close")) or holds_ours(each)]
+    del objects  # it refers to each of them
     # Not among the referrers: the variable of the loop, and the argument of getrefcount().
-    return any(sys.getrefcount(cell) - 2 > len(gc.get_referrers(cell)) for cell in cells)
+    return any(sys.getrefcount(each) - 2 > len(gc.get_referrers(each)) for each in ours)
 
 
-def holds_object(cell: CellType) -> bool:
-    """Whether a cell holds an object of ofipy's."""
+def is_ours(value: object) -> bool:
+    """Whether this is an object of ofipy's."""
+    return type(value).__module__.startswith("ofipy")
+
+
+def holds_ours(value: object) -> bool:
+    """Whether this is a cell that holds an object of ofipy's."""
     try:
-        return type(cell.cell_contents).__module__.startswith("ofipy")
+        return isinstance(value, CellType) and is_ours(value.cell_contents)
     except ValueError:  # it is empty
         return False
 
@@ -95,4 +102,4 @@ def check_leftovers(board: Board, program: Program, leftovers: Leftovers) -> tup
             break
         gc.collect()
     left = sorted(board.blocks_left().items())
-    return None, [] if left and board.has_failed_object and has_lost_cell() else left
+    return None, [] if left and board.has_failed_cell and has_lost_reference() else left
