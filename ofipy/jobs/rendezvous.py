@@ -47,7 +47,7 @@ _log = logging.getLogger("ofipy.job")
 
 _PORT = 9229
 _PORTS = 16
-_ANSWER_SECONDS = 2.0  # for a greeting, which is answered at once
+_ANSWER_SECONDS = 2.0  # for whoever serves at a port that was meant for this job's server
 _LAST_WORD_SECONDS = 2.0  # what the server may take longer to say who is missing
 _KEY_REMEDY = (
     "make a key with `ofipy key new job.key`, copy it to every host and set OFIPY_AUTH_KEY_FILE to it, "
@@ -186,7 +186,7 @@ class Rendezvous:
             if self.rank == 0:
                 self._server = self._serve(deadline)
                 self._peer = self._endpoint.insert(self._server.endpoint.address)
-                self._check(self._greet(self._peer, deadline))
+                self._check(self._ask_server(Kind.GREETING, self._greeting(), deadline))
             else:
                 with _quiet(self._endpoint):
                     self._peer = self._find(deadline)
@@ -221,7 +221,9 @@ class Rendezvous:
         """Who serves there refuses this process, if it is another rank 0 of the same job."""
         answer: Message | Foreign | Why | None = None
         with suppress(FabricError):
-            answer = self._greet(self._endpoint.insert(f"localhost:{port}"), deadline)
+            peer = self._endpoint.insert(f"localhost:{port}")
+            seconds = min(_ANSWER_SECONDS, deadline.left())
+            answer = self._ask(peer, Kind.GREETING, self._greeting(), seconds)
         if answer not in (None, Why.RUN):
             self._check(answer)
 
@@ -266,9 +268,6 @@ class Rendezvous:
             )
         return deadline.missed(f"rank 0 was not found at {where}{said}")
 
-    def _greet(self, peer: Peer, deadline: Deadline) -> Message | Foreign | Why | None:
-        return self._ask(peer, Kind.GREETING, self._greeting(), min(_ANSWER_SECONDS, deadline.left()))
-
     def _greeting(self) -> dict[str, object]:
         return {"rank": self.rank, "size": self.size}
 
@@ -282,14 +281,19 @@ class Rendezvous:
             "values": {name: value.hex() for name, value in values.items()},
             "wanted": list(wanted),
         }
-        try:
-            answer = self._ask(self._peer, Kind.FENCE, body, deadline.left() + _LAST_WORD_SECONDS)
-        except TimedOut:
-            raise deadline.missed("rank 0 did not answer") from None
-        got = self._check(answer).body["values"]
+        got = self._check(self._ask_server(Kind.FENCE, body, deadline)).body["values"]
         if self._fences == FENCES:
             self._endpoint.close(linger=0)
         return {name: bytes.fromhex(value) for name, value in got.items()}
+
+    def _ask_server(
+        self, kind: Kind, body: Mapping[str, object], deadline: Deadline
+    ) -> Message | Foreign | Why | None:
+        """What this job's server answers. Its process may be slow, so it has until the deadline."""
+        try:
+            return self._ask(self._peer, kind, body, deadline.left() + _LAST_WORD_SECONDS)
+        except TimedOut:
+            raise deadline.missed("rank 0 did not answer") from None
 
     def _ask(
         self, peer: Peer, kind: Kind, body: Mapping[str, object], seconds: float

@@ -19,6 +19,7 @@ from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, MESSAGE_MAX, Kind, Message,
 from ofipy.jobs.keys import PROOF_SIZE, proof
 from ofipy.jobs.launcher import Deadline
 from ofipy.jobs.rendezvous import Meeting, Rendezvous
+from ofipy.jobs.rendezvous_server import Server
 
 # Tests that run side by side look for their servers at ports of their own.
 FIRST = 29801 + 20 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -99,6 +100,21 @@ def test_rank_0_may_leave_before_its_answers(
         members[0].close()
         assert [future.result() for future in futures[1:]] == [{"0": b"of 0"}] * 2
     assert len(sent) == 3
+
+
+def test_rank_0_waits_for_its_own_server_until_the_deadline(
+    join: Join, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where many processes start at once, its thread may run seconds later."""
+    hear = Server._hear
+
+    def hear_late(*arguments: Any) -> None:
+        time.sleep(0.2)
+        hear(*arguments)
+
+    monkeypatch.setattr(Server, "_hear", hear_late)
+    monkeypatch.setattr("ofipy.jobs.rendezvous._ANSWER_SECONDS", 0.0)
+    assert fence_all([join(rank) for rank in range(2)]) == [{"0": b"of 0", "1": b"of 1"}] * 2
 
 
 def test_without_a_key_the_network_is_not_asked(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
