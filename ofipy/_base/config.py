@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from ofipy._base.binding import check, ffi, lib, logger
 from ofipy._base.errors import ConfigError
-from ofipy._base.process_lock import ProcessLock
+from ofipy._base.process_lock import process_lock
 from ofipy._base.record import Record
+from ofipy._requests import Hold
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Parameter", "apply", "check_environment", "config_path", "origin", "parameters", "value"]
 
-_lock = ProcessLock("the configuration file", held=True)
+_lock = process_lock("the configuration file", held=True)
 _waiting: dict[str, str] | None = None  # read from the file, not declared yet; None: the file was not read
 _source: Path | None = None
 _in_file: frozenset[str] = frozenset()  # names that the file sets
@@ -130,7 +131,7 @@ def apply(*, owners: Callable[[], Iterable[str]] = tuple, complete: bool = False
         When the file cannot be read, or a value does not fit its parameter.
     """
     global _in_file, _waiting
-    with _lock:
+    with Hold(_lock):
         if _waiting is None:
             found = _read()
             _in_file, _waiting = frozenset(found), found

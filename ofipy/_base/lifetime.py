@@ -30,6 +30,7 @@ from ofipy._base.binding import drain_log, logger
 from ofipy._base.errors import Canceled, Closed, FabricError, ForkedError, InvalidArgument, NotSent
 from ofipy._base.linger import CLOSE_TIMEOUT, Departure, Parting, warn_not_sent
 from ofipy._base.opening import Opening
+from ofipy._requests import Hold
 
 __all__ = ["CLOSE_TIMEOUT", "Handle", "Opening", "ProcessBound", "Resource", "call_before_exit_close"]
 
@@ -56,16 +57,14 @@ class _Tree:
 
     def close_late(self) -> None:
         """Close what finalisers have left, unless somebody else does it."""
-        while self.late and self.lock.acquire(blocking=False):
-            try:
-                # Another finaliser may run anywhere in here, and take the last one.
-                with suppress(IndexError):
-                    while True:
-                        handle = self.late.popleft()
-                        with suppress(FabricError):
-                            self.close(handle)
-            finally:
-                self.lock.release()
+        while self.late:
+            with Hold(self.lock, blocking=False) as is_taken:
+                if not is_taken:
+                    return
+                while self.late:
+                    # Another finaliser may run anywhere in here, and take the last one.
+                    with suppress(FabricError, IndexError):
+                        self.close(self.late.popleft())
 
 
 class _Closing(local):
@@ -187,7 +186,7 @@ class Handle:
             # The garbage collector runs this inside another close: two threads could wait for each other.
             self.close_soon()
             return
-        with tree.lock:
+        with Hold(tree.lock):
             tree.close(self)
         tree.close_late()
 

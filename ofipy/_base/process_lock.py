@@ -15,16 +15,33 @@ from __future__ import annotations
 import os
 from _thread import RLock  # the class that `threading` returns; importing `threading` takes 0.5 ms
 from _thread import _local as local
-from types import TracebackType
-from typing import Any, ClassVar
+from collections import deque
+from operator import methodcaller
+from typing import Any, NamedTuple
 
-__all__ = ["ProcessLock"]
+__all__ = ["every", "process_lock"]
 
 _PATIENCE = 1.0  # seconds; an import takes less
 
 
-class ProcessLock:
-    """A lock of the whole process; its holder may take it again, since finalisers run anywhere.
+class ProcessLock(NamedTuple):
+    """A lock of the list."""
+
+    name: str
+    """What it guards."""
+    held: bool
+    """Whoever forks waits until it is free."""
+    lock: Any
+
+
+every: list[ProcessLock] = []
+"""The list, in the order of imports."""
+
+
+def process_lock(name: str, *, held: bool) -> Any:
+    """Make a lock of the whole process, for ``with Hold(lock):``.
+
+    Its holder may take it again, since finalisers run anywhere.
 
     Parameters
     ----------
@@ -34,55 +51,39 @@ class ProcessLock:
         Whoever forks waits until it is free. The locks of a module may be taken by holders of those of modules that
         import it, never the other way round.
     """
-
-    __slots__ = ("_held", "_lock", "name")
-
-    every: ClassVar[list[ProcessLock]] = []
-    """The list, in the order of imports."""
-
-    def __init__(self, name: str, *, held: bool) -> None:
-        self.name = name
-        self._held = held
-        self._lock: Any = RLock()
-        self.every.append(self)
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lock.release()
+    every.append(ProcessLock(name, held, RLock()))
+    return every[-1].lock
 
 
 class _Fork(local):
-    """What this thread holds for the forks that it is within, the innermost last: a signal's handler may fork, too."""
+    """What this thread holds for the forks that it is within; a signal's handler may fork, too."""
 
     def __init__(self) -> None:
-        self.held: list[list[ProcessLock]] = []
+        # None, then the locks of the fork, and so on for the forks within.
+        self.held: list[Any] = []
 
 
 _fork = _Fork()
+_take = methodcaller("acquire", timeout=_PATIENCE)
+_let_go = methodcaller("release")
 
 
 def _hold() -> None:
-    held: list[ProcessLock] = []
-    # First, since a signal's handler may raise out of the wait: what is held by then is released with the rest.
-    _fork.held.append(held)
-    for each in reversed(ProcessLock.every):
-        if each._held and each._lock.acquire(timeout=_PATIENCE):
-            held.append(each)
+    wanted = [each.lock for each in reversed(every) if each.held]
+    _fork.held.append(None)
+    # In C, so that a signal's handler which raises comes before a lock is taken, or when it is in the list.
+    _fork.held.extend(filter(_take, wanted))
 
 
 def _release() -> None:
-    for each in _fork.held.pop():
-        each._lock.release()
+    # In C for the same reason.
+    deque(map(_let_go, iter(_fork.held.pop, None)), maxlen=0)
 
 
 def _renew() -> None:
-    for each in ProcessLock.every:
-        if not each._lock._is_owned():  # by a thread that is not there
-            each._lock = RLock()
+    for each in every:
+        if not each.lock._is_owned():  # by a thread that is not there
+            each.lock._at_fork_reinit()
     _release()
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from ofipy._base.errors import FabricError
 from ofipy._completion.selector import Selector
-from ofipy._requests import MISSES_ENOUGH, Notices, PollerBase
+from ofipy._requests import MISSES_ENOUGH, Hold, Notices, PollerBase
 
 __all__ = ["Poller", "Watch"]
 
@@ -201,14 +201,14 @@ class Watch:
             self._leave(future)
 
     def _enter(self, future: "asyncio.Future[None]") -> bool:
-        with self._lock:
+        with Hold(self._lock):
             if self._fd >= 0:
                 self._waiting.add(future)
                 self._loop.add_reader(self._fd, self._wake)
             return self._fd >= 0
 
     def _leave(self, future: "asyncio.Future[None]") -> None:
-        with self._lock:
+        with Hold(self._lock):
             self._waiting.discard(future)
             if not self._waiting and self._fd >= 0:
                 self._loop.remove_reader(self._fd)
@@ -220,7 +220,7 @@ class Watch:
 
     def stop(self) -> None:
         """The descriptor is about to be closed: let everybody go."""
-        with self._lock:
+        with Hold(self._lock):
             fd, self._fd = self._fd, -1  # its number may soon be another one's
             if fd < 0 or not self._waiting or self._loop.is_closed():
                 return

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ofipy._base.errors import Canceled, Closed, FabricError
-from ofipy._base.process_lock import ProcessLock
+from ofipy._base.process_lock import process_lock
+from ofipy._requests import Hold
 
 __all__ = ["Waits", "reached"]
 
 # Guards who waits for what, of all counters: such waits are few, and long. Finalisers run anywhere, and may close one.
-_lock = ProcessLock("waits for counters", held=True)
+_lock = process_lock("waits for counters", held=True)
 
 # Seconds between two looks while an endpoint of the domain can neither sleep nor work.
 _LOOK_PERIOD = 0.001
@@ -95,7 +96,7 @@ class Waits:
 
     def look(self) -> None:
         """End the waits whose condition holds, and arm for the others."""
-        with _lock:
+        with Hold(_lock):
             try:
                 settled = self._settle() if self._waiters else False
                 while self._waiters and not self._arm():
@@ -125,7 +126,7 @@ class Waits:
 
     def end(self) -> None:
         """The counter is about to close, and the descriptor with it."""
-        with _lock:
+        with Hold(_lock):
             waiters, self._waiters = self._waiters, []
             fd, self._fd = self._fd, -1
             for waiter in waiters:
@@ -148,7 +149,7 @@ async def reached(counter: Counter, threshold: int) -> None:
         raise counter._failed(errors, known, "reached")
     loop = asyncio.get_running_loop()
     waiter = _Waiter(threshold, known, loop.create_future(), loop)
-    with _lock:
+    with Hold(_lock):
         waits = counter._waits
         if waits is None:
             waits = counter._waits = Waits(counter)
@@ -158,5 +159,5 @@ async def reached(counter: Counter, threshold: int) -> None:
         waits.look()
         await waiter.future
     finally:
-        with _lock:
+        with Hold(_lock):
             waits.remove(waiter)

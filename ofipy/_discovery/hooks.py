@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from ofipy._base import config
 from ofipy._base.binding import Text, check, drain_log, ffi, lib, logger
 from ofipy._base.errors import ConfigError
-from ofipy._base.process_lock import ProcessLock
+from ofipy._base.process_lock import process_lock
 from ofipy._base.record import Record
 from ofipy._discovery import providers
+from ofipy._requests import Hold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ __all__ = ["Hook", "HookOption", "KnownHook", "checked", "every"]
 
 GROUP = "ofipy.hooks"
 
-_lock = ProcessLock("hooks", held=True)
+_lock = process_lock("hooks", held=True)
 _tried: set[str] = set()
 
 
@@ -126,7 +127,7 @@ def _installed() -> Mapping[str, EntryPoint]:
 def _load(name: str) -> None:
     """Load a hook that is not in the core; whoever names it learns from the core when that did not work."""
     entry = _installed().get(name)
-    with _lock:
+    with Hold(_lock):
         if entry is None or name in _tried:
             return
         try:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from ofipy._base import config
 from ofipy._base.binding import Text, drain_log, ffi, lib, logger, provider_handles
 from ofipy._base.errors import ProviderUnavailable
-from ofipy._base.process_lock import ProcessLock
+from ofipy._base.process_lock import process_lock
 from ofipy._base.record import Record
+from ofipy._requests import Hold
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -56,7 +57,7 @@ LINK_PARTS = ("shm", "verbs", "tcp")
 # Infos that one provider may have.
 INFOS_MAX = 64
 
-_lock = ProcessLock("providers", held=True)
+_lock = process_lock("providers", held=True)
 _loaded: dict[str, LoadedProvider | ProviderUnavailable] = {}
 
 
@@ -165,7 +166,7 @@ def load(name: str) -> LoadedProvider:
         When there is none of this name, or its shared object cannot be loaded.
     """
     asked, name = name, entry_of(name)
-    with _lock:
+    with Hold(_lock):
         if name == LINK:
             _load_parts(asked)
         result = _loaded.get(name)

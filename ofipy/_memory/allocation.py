@@ -22,7 +22,7 @@ from ofipy._base.lifetime import Opening
 from ofipy._discovery.domain import Domain
 from ofipy._memory.owned import OwnedMemory
 from ofipy._memory.remote import region_ways
-from ofipy._requests import memory_freed
+from ofipy._requests import Hold, memory_freed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -98,7 +98,7 @@ class DomainMemory:
             check(result, text=text, operation="empty", provider=self._provider)
             address = int(ffi.cast("uintptr_t", handle.base))
             ways = region_ways(self._pointer, handle, self._provider)
-            with self._lock:
+            with Hold(self._lock):
                 # It is there still where Ctrl-C came up in the finaliser of an array that was there before.
                 if address not in self._starts:
                     insort_right(self._starts, address)
@@ -120,7 +120,7 @@ class DomainMemory:
     def _give_back(self, handle: Any) -> None:
         """An interrupted call has allocated it; maybe it was entered already."""
         address = int(ffi.cast("uintptr_t", handle.base))
-        with self._lock:
+        with Hold(self._lock):
             entered = address in self._allocations
             if not entered and address in self._starts:
                 self._starts.remove(address)
@@ -131,7 +131,7 @@ class DomainMemory:
 
     def find(self, address: int, length: int) -> Allocation | None:
         """The region that holds `length` bytes at `address`; None when they are other memory."""
-        with self._lock:
+        with Hold(self._lock):
             # The last region that begins at or below the address is the only one that can hold it.
             index = bisect_right(self._starts, address) - 1
             if index < 0:
@@ -144,7 +144,7 @@ class DomainMemory:
         # At the end of the interpreter a daemon thread may have stopped for good while it held the lock.
         if sys.is_finalizing() or os.getpid() != self._pid:
             return
-        with self._lock:
+        with Hold(self._lock):
             allocation = self._allocations.get(address)
             if allocation is None:
                 return
@@ -166,7 +166,7 @@ class DomainMemory:
     def close_domain(self, pointer: Any) -> None:
         """Close the domain in C, now or when the last array is gone."""
         self.owned.close()
-        with self._lock:
+        with Hold(self._lock):
             # Ctrl-C may have come up in the finaliser of an array.
             for address in list(self._allocations):
                 if address not in self._users or not self._users[address]():

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ofipy._base.arrays import is_array, np
 from ofipy._base.binding import ffi, lib
+from ofipy._requests import Hold
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -72,7 +73,7 @@ class OwnedMemory:
 
     def _enter(self, owner: npt.NDArray[Any]) -> _Owned:
         key = id(owner)
-        with self._lock:
+        with Hold(self._lock):
             entry = self._owned.get(key)
             if entry is not None and entry.owner() is owner:
                 return entry
@@ -91,7 +92,7 @@ class OwnedMemory:
         # At the end of the interpreter a daemon thread may have stopped for good while it held the lock.
         if sys.is_finalizing() or os.getpid() != self._pid:
             return
-        with self._lock:
+        with Hold(self._lock):
             entry = self._owned.get(key)
             if entry is not None and entry.owner is owner:
                 del self._owned[key]
@@ -104,7 +105,7 @@ class OwnedMemory:
 
     def close(self) -> None:
         """Close all regions; the endpoints are closed."""
-        with self._lock:
+        with Hold(self._lock):
             self._unclosed += [entry.number[0] for entry in self._owned.values()]
             self._owned.clear()
             unclosed, self._unclosed = self._unclosed, []

@@ -34,6 +34,7 @@ from ofipy._completion.aio import Poller
 from ofipy._completion.request import Request
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
+from ofipy._requests import Hold
 from ofipy.dask import wire
 from ofipy.dask.memory import FrameMemory
 
@@ -210,12 +211,12 @@ class Hub:
 
     def _act(self) -> None:
         # Looks again after it has let go: who appended in between may have found it taken.
-        while self._actions and self._owned.acquire(blocking=False):
-            try:
+        while self._actions:
+            with Hold(self._owned, blocking=False) as is_owner:
+                if not is_owner:
+                    return
                 while self._actions:
                     self._actions.popleft()()
-            finally:
-                self._owned.release()
 
     def _is_here(self) -> bool:
         """Whether the hub's loop runs in this thread."""

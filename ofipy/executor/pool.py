@@ -20,6 +20,7 @@ from ofipy._base.errors import FabricError, ForkedError
 from ofipy._completion.selector import loop as polling_loop
 from ofipy._discovery.address import Address
 from ofipy._objects.open import open as open_endpoint
+from ofipy._requests import Hold
 from ofipy.executor import wire
 from ofipy.executor.children import Children
 from ofipy.executor.crew import Crew
@@ -86,8 +87,10 @@ class Pool:
             broken=self._break,
         )
         self._numbers = itertools.count(1)
-        # What threads share, guarded by the condition; it is notified when workers come and go.
-        self._changed = threading.Condition()
+        # Guards what threads share.
+        self._lock = threading.RLock()
+        # Notified when workers come and go.
+        self._changed = threading.Condition(self._lock)
         self._sessions: set[Session] = set()
         self._incoming: list[FutureTask] = []
         self._is_woken = False
@@ -104,7 +107,7 @@ class Pool:
     ) -> Session:
         """Begin to serve an executor."""
         session = Session(initializer, initargs, retries, self._release)
-        with self._changed:
+        with Hold(self._lock):
             self._sessions.add(session)
             session.broken = self._broken
         return session
@@ -128,7 +131,7 @@ class Pool:
         self._check_process()
         task = FutureTask(session, next(self._numbers) % wire.NUMBERS, function, arguments, keywords)
         session.enter(task.future)
-        with self._changed:
+        with Hold(self._lock):
             self._incoming.append(task)
             woken, self._is_woken = self._is_woken, True
         if not woken:
@@ -176,7 +179,7 @@ class Pool:
             return self._broken is not None or self.workers >= wanted
 
         self._check_process()
-        with self._changed:
+        with Hold(self._lock):
             ready = self._changed.wait_for(is_over, timeout)
             broken = self._broken
         if broken is not None:
@@ -204,7 +207,7 @@ class Pool:
         """Let every executor end its tasks, then end; called when the interpreter ends. Ctrl-C ends the wait."""
         if self._pid != os.getpid():
             return
-        with self._changed:
+        with Hold(self._lock):
             self._lasts = False
             sessions = list(self._sessions)
         try:
@@ -247,7 +250,7 @@ class Pool:
 
     def _release(self, session: Session) -> None:
         """An executor is closed, and its futures have ended."""
-        with self._changed:
+        with Hold(self._lock):
             self._sessions.discard(session)
         self.end_if_unused()
 
@@ -274,7 +277,7 @@ class Pool:
         self._crew.fail_queue(error)
 
     def _admit(self) -> None:
-        with self._changed:
+        with Hold(self._lock):
             incoming, self._incoming = self._incoming, []
             self._is_woken = False
         self._crew.add(incoming)
@@ -282,12 +285,12 @@ class Pool:
             self._crew.fail_queue(self._broken)
 
     def _tell_waiting(self) -> None:
-        with self._changed:
+        with Hold(self._lock):
             self._changed.notify_all()
 
     def _break(self, error: FabricError) -> None:
         """No task can run any more."""
-        with self._changed:
+        with Hold(self._lock):
             self._broken = self._broken or error
             for session in self._sessions:
                 session.broken = session.broken or error

@@ -8,6 +8,7 @@ from concurrent.futures import BrokenExecutor, Future
 from typing import Any
 
 from ofipy._base.errors import WorkerLost
+from ofipy._requests import Hold
 from ofipy.executor.call import Call, call_name
 
 __all__ = ["FutureTask", "Session"]
@@ -55,7 +56,7 @@ class Session:
         BrokenExecutor
             When no task can run any more.
         """
-        with self._lock:
+        with Hold(self._lock):
             if self.closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             if self.broken is not None:
@@ -64,7 +65,7 @@ class Session:
         future.add_done_callback(self._leave)
 
     def _leave(self, _future: "Future[Any]") -> None:
-        with self._lock:
+        with Hold(self._lock):
             self._unfinished -= 1
             over = self.closed and not self._unfinished
         if over:
@@ -72,7 +73,7 @@ class Session:
 
     def close(self) -> None:
         """Accept no more futures. A second call does nothing."""
-        with self._lock:
+        with Hold(self._lock):
             if self.closed:
                 return
             self.closed = True

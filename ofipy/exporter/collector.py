@@ -3,6 +3,7 @@
 
 import threading
 
+from ofipy._requests import Hold
 from ofipy.exporter import process_families as families
 from ofipy.exporter.device_families import FLOW_EVENTS
 from ofipy.exporter.device_rows import add_devices
@@ -82,7 +83,7 @@ class Collector:
 
     def scan(self) -> None:
         """Look at the processes, so that one that ends before the next scrape has been seen."""
-        with self._lock:
+        with Hold(self._lock):
             self._scan()
 
     def save(self) -> None:
@@ -94,7 +95,7 @@ class Collector:
             When it cannot be written.
         """
         if self._state is not None:
-            with self._lock:
+            with Hold(self._lock):
                 save_state(self._state, self._tree, self._totals, self._peers)
 
     def _scan(self) -> Snapshot | None:
@@ -110,7 +111,7 @@ class Collector:
         """Everything that is told now."""
         rows = Rows()
         rows.add(families.INFO, (self._version,), 1)
-        with self._lock:
+        with Hold(self._lock):
             snapshot = self._scan()
             if snapshot is not None:
                 living = sum(not process.ended for process in snapshot.processes)

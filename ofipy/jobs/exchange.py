@@ -8,6 +8,7 @@ from ofipy._base.errors import TimedOut
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain
+from ofipy._requests import Hold
 from ofipy.jobs.dissemination import Dissemination, Round, rounds
 from ofipy.jobs.launcher import Deadline
 
@@ -48,7 +49,7 @@ class Exchange:
         TimedOut
             When somebody did not call in time.
         """
-        with self._lock:
+        with Hold(self._lock):
             work = Dissemination(self._rank, self._size, block, sequence=self._sequence)
             self._sequence += 1
             for step in rounds(self._rank, self._size):

@@ -8,7 +8,8 @@ from typing import Any
 
 from ofipy._base.errors import FabricError, InvalidArgument
 from ofipy._base.lifetime import call_before_exit_close
-from ofipy._base.process_lock import ProcessLock
+from ofipy._base.process_lock import process_lock
+from ofipy._requests import Hold
 from ofipy.jobs import addresses as listed
 from ofipy.jobs import mpi
 from ofipy.jobs.found import Search, search
@@ -18,7 +19,7 @@ from ofipy.jobs.member import Member, configured_timeout
 
 __all__ = ["job"]
 
-_lock = ProcessLock("the job", held=False)
+_lock = process_lock("the job", held=False)
 _joined: Job | None = None
 
 
@@ -66,7 +67,7 @@ def job(
     named = mpi.find(comm) if comm is not None else None
     if addresses is not None:
         named = listed.find(addresses, rank)
-    with _lock:
+    with Hold(_lock):
         if _joined is not None and not _joined.closed:
             if named is not None:
                 raise InvalidArgument(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The module ofipy._requests: its functions, its types, and what Python passes to bind(). Uses all layers. */
 #include "await/await.h"
+#include "lock/lock.h"
 #include "memory/memory.h"
 #include "request/request.h"
 #include "submit/collective.h"
@@ -97,7 +98,8 @@ static bool add_module_types(PyObject *module)
     return add_type(module, request_type_create, "Waitable") &&
            add_type(module, awaitable_type_create, "RequestBase") && add_type(module, poster_type_create, "Poster") &&
            add_type(module, group_place_type_create, "Place") && add_type(module, waiter_type_create, "Waiter") &&
-           add_type(module, poller_type_create, "PollerBase") && add_type(module, notifier_type_create, "Notices");
+           add_type(module, poller_type_create, "PollerBase") && add_type(module, notifier_type_create, "Notices") &&
+           add_type(module, hold_type_create, "Hold");
 }
 
 PyMODINIT_FUNC PyInit__requests(void)

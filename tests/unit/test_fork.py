@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import faulthandler, os, signal, sys, threading, time, warnings
 import ofipy
-from ofipy._base.process_lock import ProcessLock
+from ofipy._base import process_lock
 from ofipy._completion import aio_counter
 from ofipy._discovery import hooks
 from ofipy.jobs import join
@@ -56,10 +56,10 @@ def child_uses():
 """
 
 HELD = """
-for lock in ProcessLock.every:
+for each in process_lock.every:
     held, done = threading.Event(), threading.Event()
     def hold():
-        with lock:
+        with each.lock:
             held.set()
             done.wait()
     thread = threading.Thread(target=hold)
@@ -68,8 +68,8 @@ for lock in ProcessLock.every:
     result = child_uses()
     done.set()
     thread.join()
-    print(lock.name, result)
-with ProcessLock.every[0]:
+    print(each.name, result)
+with process_lock.every[0].lock:
     print("own", child_uses())
 """
 
@@ -144,11 +144,11 @@ FREE_AFTERWARDS = """
 def free():
     busy = []
     def look():
-        for lock in ProcessLock.every:
-            if lock._lock.acquire(blocking=False):
-                lock._lock.release()
+        for each in process_lock.every:
+            if each.lock.acquire(blocking=False):
+                each.lock.release()
             else:
-                busy.append(lock.name)
+                busy.append(each.name)
     thread = threading.Thread(target=look)
     thread.start()
     thread.join()
@@ -189,20 +189,24 @@ class Interrupted:
     # A lock for which a fork waits when the signal comes.
     def __init__(self, lock):
         self.lock = lock
+        self.is_first = True
     def acquire(self, **limits):
-        signal.raise_signal(signal.SIGUSR1)
-        raise AssertionError("not interrupted")
+        if self.is_first:
+            self.is_first = False
+            signal.raise_signal(signal.SIGUSR1)
+            raise AssertionError("not interrupted")
+        return self.lock.acquire(**limits)
     def __getattr__(self, name):
         return getattr(self.lock, name)
 
 signal.signal(signal.SIGUSR1, handle)
 sys.unraisablehook = lambda told: print(told.exc_type.__name__)
-held = [lock for lock in ProcessLock.every if lock._held]
+held = [place for place, each in enumerate(process_lock.every) if each.held]
 assert len(held) > 1
-first, real = held[0], held[0]._lock  # the last that a fork takes
-first._lock = Interrupted(real)
+first, real = held[0], process_lock.every[held[0]]  # the last that a fork takes
+process_lock.every[first] = real._replace(lock=Interrupted(real.lock))
 code = fork()
-first._lock = real
+process_lock.every[first] = real
 print(code, free())
 """
 
@@ -273,7 +277,7 @@ def test_every_lock_of_the_process_in_python_is_in_the_list() -> None:
     for part in ("ofipy", "fabtests"):
         for path in sorted((ROOT / part).rglob("*.py")):
             lines = list(locks_in_python(path.read_text()))
-            assert not lines, f"{path.relative_to(ROOT)}:{lines[0]}: make it a ProcessLock"
+            assert not lines, f"{path.relative_to(ROOT)}:{lines[0]}: make it a process_lock()"
 
 
 @pytest.mark.parametrize(

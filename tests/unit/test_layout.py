@@ -54,7 +54,7 @@ STOREYS = (
 )
 
 # The C seam to Python, from the bottom; docs/explanation/requests.md says what lives in each layer.
-REQUEST_LAYERS = ("core", "memory", "request", "await", "submit", "module")
+REQUEST_LAYERS = ("core", "lock", "memory", "request", "await", "submit", "module")
 
 # The provider "link" is built into the core and uses these internal headers of it. Each new one is a decision.
 HEADERS_OF_LINK = {
