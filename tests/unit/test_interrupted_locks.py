@@ -120,7 +120,7 @@ def test_a_hold_that_is_deleted_releases_the_lock() -> None:
 
 def test_what_a_lock_raises_comes_out() -> None:
     class Broken:
-        def acquire(self, blocking: bool) -> bool:
+        def acquire(self) -> bool:
             raise OSError("cannot be taken")
 
     with pytest.raises(OSError, match="cannot be taken"), Hold(Broken()):

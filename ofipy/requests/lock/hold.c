@@ -8,6 +8,9 @@
  */
 #include "lock/lock.h"
 
+/* Names of methods; owned, constant once the type is there. */
+static PyObject *acquire_name, *release_name;
+
 /* Owned by the statement that uses it. GIL: two threads would release twice. */
 struct hold {
     PyObject_HEAD PyObject *lock; /* with acquire() and release() */
@@ -41,7 +44,7 @@ static PyObject *hold_enter(PyObject *self, PyObject *Py_UNUSED(arguments))
 
     if (hold->has_lock)
         return PyErr_Format(PyExc_RuntimeError, "a Hold is for one block");
-    answer = PyObject_CallMethod(hold->lock, "acquire", "i", (int)hold->is_blocking);
+    answer = PyObject_CallMethodObjArgs(hold->lock, acquire_name, hold->is_blocking ? NULL : Py_False, NULL);
     taken = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
     if (taken < 0)
@@ -58,7 +61,7 @@ static int hold_end(struct hold *hold)
     if (!hold->has_lock)
         return 0;
     hold->has_lock = false;
-    answer = PyObject_CallMethod(hold->lock, "release", NULL);
+    answer = PyObject_CallMethodObjArgs(hold->lock, release_name, NULL);
     Py_XDECREF(answer);
     return answer ? 0 : -1;
 }
@@ -108,4 +111,9 @@ static PyType_Spec hold_spec = {
     .slots = hold_slots,
 };
 
-PyObject *hold_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &hold_spec, NULL); }
+PyObject *hold_type_create(PyObject *module)
+{
+    acquire_name = PyUnicode_InternFromString("acquire");
+    release_name = PyUnicode_InternFromString("release");
+    return acquire_name && release_name ? PyType_FromModuleAndSpec(module, &hold_spec, NULL) : NULL;
+}
