@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import os
 from _thread import RLock  # the class that `threading` returns; importing `threading` takes 0.5 ms
-from _thread import _local as local
-from collections import deque
-from operator import methodcaller
+from functools import partial
 from typing import Any, NamedTuple
 
-__all__ = ["every", "process_lock"]
+from ofipy._requests import acquire_for_fork, release_after_fork, repair_after_fork
 
-_PATIENCE = 1.0  # seconds; an import takes less
+__all__ = ["ProcessLock", "every", "process_lock"]
 
 
 class ProcessLock(NamedTuple):
@@ -37,6 +35,9 @@ class ProcessLock(NamedTuple):
 every: list[ProcessLock] = []
 """The list, in the order of imports."""
 
+_locks: list[Any] = []
+_locks_to_hold: list[Any] = []  # in the order in which a fork takes them
+
 
 def process_lock(name: str, *, held: bool) -> Any:
     """Make a lock of the whole process, for ``with Hold(lock):``.
@@ -51,40 +52,16 @@ def process_lock(name: str, *, held: bool) -> Any:
         Whoever forks waits until it is free. The locks of a module may be taken by holders of those of modules that
         import it, never the other way round.
     """
-    every.append(ProcessLock(name, held, RLock()))
-    return every[-1].lock
+    lock = RLock()
+    every.append(ProcessLock(name, held, lock))
+    _locks.append(lock)
+    if held:
+        _locks_to_hold.insert(0, lock)
+    return lock
 
 
-class _Fork(local):
-    """What this thread holds for the forks that it is within; a signal's handler may fork, too."""
-
-    def __init__(self) -> None:
-        # None, then the locks of the fork, and so on for the forks within.
-        self.held: list[Any] = []
-
-
-_fork = _Fork()
-_take = methodcaller("acquire", timeout=_PATIENCE)
-_let_go = methodcaller("release")
-
-
-def _hold() -> None:
-    wanted = [each.lock for each in reversed(every) if each.held]
-    _fork.held.append(None)
-    # In C, so that a signal's handler which raises comes before a lock is taken, or when it is in the list.
-    _fork.held.extend(filter(_take, wanted))
-
-
-def _release() -> None:
-    # In C for the same reason.
-    deque(map(_let_go, iter(_fork.held.pop, None)), maxlen=0)
-
-
-def _renew() -> None:
-    for each in every:
-        if not each.lock._is_owned():  # by a thread that is not there
-            each.lock._at_fork_reinit()
-    _release()
-
-
-os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_renew)
+os.register_at_fork(
+    before=partial(acquire_for_fork, _locks_to_hold),
+    after_in_parent=release_after_fork,
+    after_in_child=partial(repair_after_fork, _locks),
+)

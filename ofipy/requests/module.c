@@ -67,11 +67,14 @@ static int add_name_lists(PyObject *module)
 
 static PyMethodDef functions[] = {
     {"accessor", accessor_method_create, METH_VARARGS, accessor_method_create_doc},
+    {"acquire_for_fork", fork_locks_acquire, METH_O, fork_locks_acquire_doc},
     {"bind", bind_functions, METH_VARARGS, bind_functions_doc},
     {"collective", collective_method_create, METH_VARARGS, collective_method_create_doc},
     {"loop_is_running", await_loop_query, METH_NOARGS, "Whether an event loop runs in this thread."},
     {"memory_freed", memory_frees_count, METH_NOARGS, memory_frees_count_doc},
     {"outcomes", request_outcomes_collect, METH_O, request_outcomes_collect_doc},
+    {"release_after_fork", fork_locks_release, METH_NOARGS, fork_locks_release_doc},
+    {"repair_after_fork", fork_locks_repair, METH_O, fork_locks_repair_doc},
     {"sender", sender_method_create, METH_VARARGS, sender_method_create_doc},
     {"start", (PyCFunction)(void (*)(void))prepared_start, METH_FASTCALL | METH_KEYWORDS, prepared_start_doc},
     {"start_some", prepared_start_some, METH_VARARGS, prepared_start_some_doc},

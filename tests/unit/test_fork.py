@@ -189,25 +189,41 @@ class Interrupted:
     # A lock for which a fork waits when the signal comes.
     def __init__(self, lock):
         self.lock = lock
-        self.is_first = True
-    def acquire(self, **limits):
-        if self.is_first:
-            self.is_first = False
-            signal.raise_signal(signal.SIGUSR1)
-            raise AssertionError("not interrupted")
-        return self.lock.acquire(**limits)
+    def acquire(self, *limits):
+        signal.raise_signal(signal.SIGUSR1)
+        raise AssertionError("not interrupted")
     def __getattr__(self, name):
         return getattr(self.lock, name)
 
 signal.signal(signal.SIGUSR1, handle)
 sys.unraisablehook = lambda told: print(told.exc_type.__name__)
-held = [place for place, each in enumerate(process_lock.every) if each.held]
+held = process_lock._locks_to_hold
 assert len(held) > 1
-first, real = held[0], process_lock.every[held[0]]  # the last that a fork takes
-process_lock.every[first] = real._replace(lock=Interrupted(real.lock))
+real = held[-1]
+held[-1] = Interrupted(real)
 code = fork()
-process_lock.every[first] = real
+held[-1] = real
 print(code, free())
+"""
+
+COMES_WHILE_FORKING = """
+# What registers hooks of fork, before the one below.
+import _thread, functools, logging, os, random, signal, threading
+
+def handle(number, frame):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGUSR1, handle)
+# Registered before ofipy's, so it runs before it. Its signal waits for the next instruction of Python's.
+os.register_at_fork(after_in_parent=functools.partial(_thread.interrupt_main, signal.SIGUSR1))
+"""
+
+RELEASED = """
+sys.unraisablehook = lambda told: print(told)
+try:
+    fork()
+except KeyboardInterrupt:
+    print("interrupted", free())
 """
 
 
@@ -218,6 +234,10 @@ def test_a_fork_of_a_handler_within_a_fork_leaves_no_lock_held() -> None:
 
 def test_a_signal_that_interrupts_a_fork_leaves_no_lock_held() -> None:
     assert run(FREE_AFTERWARDS + INTERRUPTED, "none").split() == ["KeyboardInterrupt", "0", "[]"]
+
+
+def test_a_signal_that_comes_while_a_process_forks_leaves_no_lock_held() -> None:
+    assert run(FREE_AFTERWARDS + RELEASED, "none", before=COMES_WHILE_FORKING) == "interrupted []\n"
 
 
 def locks_in_c(source: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The type of holds: `with Hold(lock):` takes a lock of Python's for a block.
+ * The type of holds: `with Hold(lock):` acquires a lock of Python's for a block.
  *
  * A signal's handler may raise after a method has returned, and before the block has begun that releases the lock: after
  * `lock.acquire()`, in a method `__enter__` of Python's, and since Python 3.14 in `with lock:` as well. The thread would keep
@@ -15,7 +15,7 @@ static PyObject *acquire_name, *release_name;
 struct hold {
     PyObject_HEAD PyObject *lock; /* with acquire() and release() */
     bool is_blocking;
-    bool has_lock;
+    bool has_lock; /* it is acquired, and not yet released */
 };
 
 static PyObject *hold_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
@@ -40,17 +40,17 @@ static PyObject *hold_enter(PyObject *self, PyObject *Py_UNUSED(arguments))
 {
     struct hold *hold = (struct hold *)self;
     PyObject *answer;
-    int taken;
+    int acquired;
 
     if (hold->has_lock)
         return PyErr_Format(PyExc_RuntimeError, "a Hold is for one block");
     answer = PyObject_CallMethodObjArgs(hold->lock, acquire_name, hold->is_blocking ? NULL : Py_False, NULL);
-    taken = answer ? PyObject_IsTrue(answer) : -1;
+    acquired = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
-    if (taken < 0)
+    if (acquired < 0)
         return NULL;
-    hold->has_lock = taken;
-    return PyBool_FromLong(taken);
+    hold->has_lock = acquired;
+    return PyBool_FromLong(acquired);
 }
 
 /* Release the lock if the hold has it: 0, or -1 with an exception. */
@@ -90,14 +90,14 @@ static void hold_dealloc(PyObject *self)
 }
 
 static PyMethodDef hold_methods[] = {
-    {"__enter__", hold_enter, METH_NOARGS, "Take the lock: whether it was taken."},
-    {"__exit__", hold_leave, METH_VARARGS, "Release the lock if it was taken."},
+    {"__enter__", hold_enter, METH_NOARGS, "Acquire the lock: whether it is acquired."},
+    {"__exit__", hold_leave, METH_VARARGS, "Release the lock if it is acquired."},
     {0},
 };
 
 static PyType_Slot hold_slots[] = {
     {Py_tp_doc,
-     (void *)"Hold(lock, /, *, blocking=True): takes a lock for a block, and releases it however that ends."},
+     (void *)"Hold(lock, /, *, blocking=True): acquires a lock for a block, and releases it however that ends."},
     {Py_tp_new, hold_new},
     {Py_tp_methods, hold_methods},
     {Py_tp_dealloc, hold_dealloc},
