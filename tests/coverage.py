@@ -93,7 +93,7 @@ def rows_of_c() -> Iterator[Row]:
     for file in json.loads(report.read_text())["files"]:
         branches = [branch for line in file["lines"] for branch in line["branches"]]
         entered: dict[str, int] = {}
-        for function in file["functions"]:
+        for function in (each for each in file["functions"] if not each.get("gcovr/excluded")):
             entered[function["name"]] = entered.get(function["name"], 0) + function["execution_count"]
         yield Row(
             file["file"],

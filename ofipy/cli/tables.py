@@ -13,7 +13,7 @@ __all__ = ["WRAPPED_WIDTH", "drop_columns", "print_table"]
 
 UNLIMITED = 10_000
 WRAPPED_WIDTH = 18
-"""What a column of running text has at least."""
+"""What a column of running text has at least; more where a word of it is longer."""
 
 
 def print_table(console: Console, *layouts: Table) -> None:
@@ -57,11 +57,18 @@ def needed_width(console: Console, table: Table) -> int:
     """The least width at which no word is cut: columns of running text at their least, the others in full."""
     running = [column for column in table.columns if column.min_width]
     for column in running:
+        if column.overflow != "fold":
+            column.min_width = max(column.min_width or 0, *map(longest_word, column.cells), 0)
         column.width = column.min_width
     measured = Measurement.get(console, console.options.update(max_width=UNLIMITED), table).maximum
     for column in running:
         column.width = None
     return measured
+
+
+def longest_word(cell: object) -> int:
+    """Its length; 0: it is no text."""
+    return max(map(len, str(cell).split()), default=0) if isinstance(cell, str | Text) else 0
 
 
 def print_rows(console: Console, table: Table) -> None:

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the commands print: foreign text as it is, and no word cut off on a narrow terminal."""
 
+import io
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
 import ofipy
 from ofipy.cli import atomics, info, pingpong
 from ofipy.cli.support import data_console, status_console
+from ofipy.cli.tables import WRAPPED_WIDTH, print_table
 from ofipy.pingpong.plan import Measurement, PingPongPlan
 
 FOREIGN = "[/red] not [bold]here[/], see :smile: [link=x] [/"
@@ -106,6 +110,20 @@ def test_no_word_is_cut_off(
         assert "…" not in printed.replace("ofi:…", "")
         if show is not show_atomics:  # on a narrow terminal types by name in place of crosses
             assert {word for word in wide - words(printed) if word.isalnum()} <= HEADINGS
+
+
+def test_a_long_word_of_running_text_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    word = "w" * (WRAPPED_WIDTH + 7)
+    for width in range(20, 80):
+        table = Table()
+        table.add_column("name", no_wrap=True)
+        table.add_column("help", min_width=WRAPPED_WIDTH)
+        table.add_row("n" * 10, f"what {word} says, and more than that")
+        printed = io.StringIO()
+        print_table(Console(file=printed, width=width), table)
+        assert "…" not in printed.getvalue(), width
+        # Beside its heading the word is folded where the line is shorter than both.
+        assert width < len("  help  ") + len(word) or word in printed.getvalue()
 
 
 # Of a heading what explains it is left out where each row stands alone.
