@@ -44,6 +44,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 MOST_PROCESSES = 16
 
 
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Say where it came: of a worker that it ends, pytest-xdist says nothing but that."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        sys.__stderr__.write(f"{excinfo.getrepr()}\n")  # type: ignore[union-attr]
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """How many processes run the tests: two for each processor, since most tests wait for something half of the time.

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ofipy
+from tests.timers import running
 
 TIMEOUT = 30
 
@@ -308,10 +309,8 @@ def test_a_buffer_stays_when_a_wait_is_interrupted_and_its_request_dropped(
     # A shell's background job inherits SIGINT ignored, and Python leaves it so.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), running(timer):
         request.wait()
-    timer.join()
     del request
     gc.collect()
     kept = alive()

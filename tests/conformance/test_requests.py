@@ -14,6 +14,7 @@ import pytest
 from sides import Side, Sides
 
 import ofipy
+from tests.timers import running
 
 pytestmark = pytest.mark.connected
 
@@ -317,10 +318,8 @@ def test_ctrl_c_leaves_the_operation_running(ep: ofipy.Endpoint, me: ofipy.Peer)
     # A shell's background job inherits SIGINT ignored, and Python leaves it so.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), running(timer):
         request.wait(timeout=TIMEOUT)
-    timer.join()
     ep.tsend(b"fine", me, tag=1).wait(timeout=TIMEOUT)
     request.wait(timeout=TIMEOUT)
     assert room == b"fine"
@@ -341,10 +340,8 @@ def test_ctrl_c_as_the_message_arrives_loses_nothing(
         ep.tsend(b"fine", me, tag=1).wait(timeout=TIMEOUT)
 
     thread = threading.Thread(target=interrupt_then_send)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), running(thread):
         request.wait()
-    thread.join()
     others = [ep.trecv_into(bytearray(1), me, tag=2) for _ in range(3)]
     assert request.done
     assert request.wait(timeout=TIMEOUT) is request

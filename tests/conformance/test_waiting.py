@@ -5,8 +5,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sides import Target
 
 import ofipy
 from ofipy._operations import reach
+from tests.timers import running
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 TIMEOUT = 30
@@ -153,19 +153,6 @@ def test_insert_says_the_same_where_its_thread_runs_late(
     assert service in str(caught.value.peer)
 
 
-@contextmanager
-def running(*timers: threading.Timer) -> Iterator[None]:
-    """They start within, so that what they raise comes up within."""
-    for timer in timers:
-        timer.start()
-    try:
-        yield
-    finally:
-        for timer in timers:
-            timer.cancel()
-            timer.join()
-
-
 def test_ctrl_c_ends_the_wait(open_endpoint: OpenEndpoint, service: str) -> None:
     ep = open_endpoint()
     main = threading.main_thread().ident
@@ -195,6 +182,8 @@ def test_the_peer_is_asked_as_long_as_somebody_waits(
     peer = ep.av.insert(f"localhost:{service}")
     main = threading.main_thread().ident
     assert main is not None
+    # Whatever ran before may have left another one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sent: list[ofipy.Request] = []
     timers = [threading.Timer(0.1, lambda: sent.append(ep.tsend(b"in vain", peer, tag=TAG)))]
     if end == "interrupt":

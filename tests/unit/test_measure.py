@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from ofipy._base import binding, measure_binding
 from ofipy.pingpong import machine
 from ofipy.pingpong.machine import measure_handover
 from ofipy.pingpong.pipeline import run_pipeline
+from tests.timers import running
 
 Sides = list[tuple[ofipy.Endpoint, ofipy.Peer]]
 
@@ -392,19 +392,6 @@ def test_a_pipeline_refuses_rows_of_others(sides: Sides, context: int) -> None:
     records["op"], records["peer"] = (ofipy.Op.TSEND if context == 0 else ofipy.Op.RECV), me
     with pytest.raises(ofipy.InvalidArgument):
         run_pipeline([endpoint], **{"operations" if context == 0 else "receives": records}, iterations=1)
-
-
-@contextmanager
-def running(*timers: threading.Timer) -> Iterator[None]:
-    """They start within, so that what they raise comes up within."""
-    for timer in timers:
-        timer.start()
-    try:
-        yield
-    finally:
-        for timer in timers:
-            timer.cancel()
-            timer.join()
 
 
 def test_a_pipeline_can_be_interrupted(sides: Sides) -> None:
