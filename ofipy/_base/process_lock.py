@@ -27,8 +27,6 @@ class ProcessLock(NamedTuple):
 
     name: str
     """What it guards."""
-    held: bool
-    """Whoever forks waits until it is free."""
     lock: Any
 
 
@@ -36,7 +34,7 @@ every: list[ProcessLock] = []
 """The list, in the order of imports."""
 
 _locks: list[Any] = []
-_locks_to_hold: list[Any] = []  # in the order in which a fork takes them
+_locks_to_hold: list[Any] = []  # in the order in which a fork acquires them
 
 
 def process_lock(name: str, *, held: bool) -> Any:
@@ -53,7 +51,7 @@ def process_lock(name: str, *, held: bool) -> Any:
         import it, never the other way round.
     """
     lock = RLock()
-    every.append(ProcessLock(name, held, lock))
+    every.append(ProcessLock(name, lock))
     _locks.append(lock)
     if held:
         _locks_to_hold.insert(0, lock)

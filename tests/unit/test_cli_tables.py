@@ -112,7 +112,7 @@ def test_no_word_is_cut_off(
             assert {word for word in wide - words(printed) if word.isalnum()} <= HEADINGS
 
 
-def test_a_long_word_of_running_text_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_word_of_running_text_is_not_cut_off() -> None:
     word = "w" * (WRAPPED_WIDTH + 7)
     for width in range(20, 80):
         table = Table()

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ofipy._base import process_lock
 from ofipy._requests import Hold
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,20 +66,6 @@ def test_a_lock_that_is_held_for_a_block(kind: Callable[[], Any], blocking: bool
         thread.start()
         thread.join()
         assert free == [True]
-
-    interrupt_often(take, check)
-
-
-def test_a_lock_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_lock, "every", [])
-    lock = process_lock.process_lock("test", held=False)
-
-    def take() -> None:
-        with Hold(lock):
-            pass
-
-    def check() -> None:
-        assert not lock._is_owned()
 
     interrupt_often(take, check)
 
