@@ -33,7 +33,7 @@ __all__ = ["Examination", "JobDoctor", "name_hosts"]
 
 _TAG_RESULT = 7
 _MEET = 60.0
-_GRACE = 10.0  # seconds for results behind the last round
+_GRACE = 10.0  # seconds for results to arrive, once their sender has looked at its host
 _LEAST_SECONDS = (
     2.0  # between both looks at processes: one that makes no progress must be told from a busy one
 )
@@ -124,15 +124,19 @@ class JobDoctor:
         result: dict[str, Any] = {"pairs": [each.as_dict() for each in pairs]}
         if before is not None:
             time.sleep(max(0.0, before.began + _LEAST_SECONDS - time.monotonic()))
+        began = time.monotonic()
+        receives = self._post_receives() if job.rank == 0 else {}
+        if before is not None:
             result |= self._look_again(before)
-        until = start + count_rounds(size) * ROUND_SECONDS + _GRACE
+        # A busy host takes long to look at its processes. Another one may take two times as long as this one.
+        patience = _GRACE + 2 * (time.monotonic() - began)
+        until = max(start + count_rounds(size) * ROUND_SECONDS, time.monotonic()) + patience
         if job.rank != 0:
-            left = max(1.0, until - time.monotonic())
             self.endpoint.tsend(pack(result), self._peers[0], tag=_TAG_RESULT, complete="delivery").wait(
-                timeout=left
+                timeout=until - time.monotonic()
             )
             return None
-        return self._gather(parse(pack(result)), until)
+        return self._gather(parse(pack(result)), receives, until)
 
     def _look_before(self) -> _Before:
         reader = NamespaceReader()
@@ -155,13 +159,18 @@ class JobDoctor:
         ]
         return {"findings": [describe_finding(each) for each in findings]}
 
-    def _gather(self, own: dict[str, Any], until: float) -> Examination:
+    def _post_receives(self) -> dict[int, ofipy.MessageRequest]:
+        """Rank 0: a receive for the result of each other rank, which arrives while this process looks at its host."""
+        return {
+            rank: self.endpoint.trecv(peer, tag=_TAG_RESULT) for rank, peer in enumerate(self._peers) if rank
+        }
+
+    def _gather(
+        self, own: dict[str, Any], receives: dict[int, ofipy.MessageRequest], until: float
+    ) -> Examination:
         """Rank 0: what all have found."""
         known = Examination(self._hosts)
         results: dict[int, dict[str, Any]] = {0: own}
-        receives = {
-            rank: self.endpoint.trecv(peer, tag=_TAG_RESULT) for rank, peer in enumerate(self._peers) if rank
-        }
         for rank, receive in receives.items():
             try:
                 results[rank] = parse(bytes(receive.wait(timeout=max(0.0, until - time.monotonic())).data))
