@@ -11,12 +11,13 @@ __all__ = ["running"]
 @contextmanager
 def running(*threads: threading.Thread) -> Iterator[None]:
     """They start within, so that what their signals raise comes up within, also on a busy machine; they end with it."""
-    for thread in threads:
-        thread.start()
     try:
+        for thread in threads:
+            thread.start()
         yield
     finally:
         for thread in threads:
             if isinstance(thread, threading.Timer):
                 thread.cancel()
-            thread.join()
+            if thread.ident is not None:
+                thread.join()

@@ -13,6 +13,7 @@ import pytest
 from sides import Side, Sides, Target
 
 import ofipy
+from tests.timers import running
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 TIMEOUT = 30
@@ -208,10 +209,12 @@ def test_ctrl_c_ends_it(open_endpoint: OpenEndpoint) -> None:
     ep, other = open_endpoint(), open_endpoint()
     stuck_send(ep, other)
     pressed = threading.Timer(0.3, _thread.interrupt_main)
-    pressed.start()
-    with pytest.raises(KeyboardInterrupt), pytest.warns(ResourceWarning, match="had not left"):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        running(pressed),
+        pytest.warns(ResourceWarning, match="had not left"),
+    ):
         ep.fabric.close(linger=LONG)
-    pressed.join()
     assert ep.fabric.closed
 
 

@@ -86,7 +86,7 @@ static void test_a_peer_that_has_none_of_the_keys(void **state)
 static void check_call(int which, bool proves)
 {
     struct verbs_facts facts;
-    uint8_t proof[OFPI_PROOF_SIZE], room;
+    uint8_t proof[OFPI_PROOF_SIZE], room = 0;
     struct ofp_operation op = tagged(OFP_TRECV, peer, 1, &room, 1, CONTEXT);
     struct ofp_completion row;
 
