@@ -64,8 +64,8 @@ def _reach(self: Initiator, peer: Peer, wait: float, patience: int) -> None:
     request = self._poster.reach(self, _Reach, int(peer), patience)
     if isinstance(request, int):
         raise failure(-request, operation="insert", provider=self._domain.provider)
-    drain_log()
     try:
+        drain_log()
         request.wait(wait)
     except TimedOut:
         # Either of them gave up.

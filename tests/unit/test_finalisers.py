@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import ofipy
+from tests.command import environment_without_coverage
 
 OBJECTS = """
 import gc, os, resource, sys
@@ -77,6 +78,7 @@ def run(script: str, provider: str) -> tuple[str, str]:
     """Both outputs of a program that ends well."""
     done = subprocess.run(
         [sys.executable, "-P", "-W", "ignore", "-c", script, provider],
+        env=environment_without_coverage(),
         capture_output=True,
         text=True,
         timeout=60,

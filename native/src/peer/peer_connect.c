@@ -116,11 +116,27 @@ static void schedule_next_attempt(struct ofpi_peer *peer, uint64_t now)
     ofpi_peer_mark_unused(&peer->base);
 }
 
+/*
+ * Whether an operation or a request waits for the connection. The program waits for that of an endpoint of type MSG, and
+ * a group for the outcome of each attempt to connect a member.
+ */
+static bool is_awaited(const struct ofpi_peer *peer)
+{
+    return ((const struct ofpi_endpoint *)peer->base.endpoint)->connection || peer->member ||
+           !ofp_list_empty(&peer->awaiting) || !ofp_list_empty(&peer->backlog);
+}
+
 /* Try again after a pause, or fail: with `patience` 0, or when it is over. */
 static void end_attempt(struct ofpi_peer *peer, uint64_t patience, int error, const char *text, bool absent)
 {
     uint64_t now = ofpi_clock_read();
 
+    /* Whoever waited was cancelled while this attempt was under way. */
+    if (patience && !is_awaited(peer)) {
+        ofpi_peer_attempts_stop(peer);
+        ofpi_peer_mark_unused(&peer->base);
+        return;
+    }
     if (!text)
         text = ofp_strerror(error);
     if (!peer->asked_since) {
