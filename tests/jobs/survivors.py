@@ -42,6 +42,8 @@ def kill_during(request: Any) -> None:
 def break_group(group: ofipy.Group, kind: str, victim: int) -> None:
     """Make the same call again and again, until the victim's death is noticed."""
     call = make_calls(group)[kind]
+    # The victim may be ahead of the others, and its death would break what they still wait for from before.
+    group.barrier().wait(timeout=TIMEOUT)
     for number in range(100_000):
         request = call()
         if number == 5 and group.rank == victim:
