@@ -57,7 +57,8 @@ ANSWERS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 }
 
 # Of a system call: errors that its manual page names and that a program may meet. None of write: it makes eventfds
-# readable that never block, so no signal interrupts it.
+# readable that never block, so no signal interrupts it. Not ENOTCONN of getpeername: the kernel says it until the event of
+# the connection's end or beginning, and not between an answer and another one.
 _ERRORS: dict[str, tuple[int, ...]] = {
     "socket": (errno.EMFILE, errno.ENOBUFS),
     "bind": (errno.EADDRINUSE, errno.EACCES),
@@ -65,7 +66,7 @@ _ERRORS: dict[str, tuple[int, ...]] = {
     "connect": (errno.ECONNREFUSED, errno.ENETUNREACH, errno.EINTR, errno.EAGAIN),
     "accept": (errno.EMFILE, errno.ECONNABORTED, errno.EINTR),
     "accept4": (errno.EMFILE, errno.ECONNABORTED, errno.EINTR),
-    "getpeername": (errno.ENOTCONN,),
+    "getpeername": (errno.ENOBUFS,),
     "getsockname": (errno.ENOBUFS,),
     "setsockopt": (errno.ENOPROTOOPT, errno.ENOMEM),
     "epoll_create1": (errno.EMFILE, errno.ENOMEM),

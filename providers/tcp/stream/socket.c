@@ -57,7 +57,9 @@ int tcp_socket_check_connect(int fd)
     int error = 0;
 
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-    return error || tcp_socket_get_peer_address(fd, &ignored) ? error : EAGAIN;
+    if (error || tcp_socket_get_peer_address(fd, &ignored))
+        return error;
+    return errno == ENOTCONN ? EAGAIN : errno;
 }
 
 /* Pacing, as BBR does it, only delays data between processes of one host. There the path is not shared. */
