@@ -140,14 +140,8 @@ static PyObject *add_done_callback(PyObject *self, PyObject *arguments, PyObject
 /* False: it is not cancelled as a future. The task is resumed, and then raises CancelledError in the waiter. */
 static PyObject *cancel_waiter(PyObject *self, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(keywords))
 {
-    struct waiter *waiter = (struct waiter *)self;
-
-    if (!waiter->base.is_woken) {
-        waiter->base.is_woken = 1;
-        if (PyList_Append(waiter->base.queue->woken, self) != 0)
-            return NULL;
-        wake_queue_schedule(waiter->base.queue);
-    }
+    if (!request_waiter_resume((struct request_waiter *)self))
+        return NULL;
     Py_RETURN_FALSE;
 }
 

@@ -99,8 +99,12 @@ struct source *poller_waiter_add(struct poller *poller, struct request *request)
     poller->wake.waiting++;
     OFP_CHECK(source->waiting <= poller->wake.waiting);
     poller->wake.had_event = 1;
-    if (!poller->wake.is_scheduled && !poller->wake.is_turning && needs_loop_turn(poller, source->notifier))
-        wake_queue_schedule(&poller->wake);
+    if (!poller->wake.is_scheduled && !poller->wake.is_turning && needs_loop_turn(poller, source->notifier) &&
+        !wake_queue_schedule(&poller->wake)) {
+        source->waiting--;
+        poller->wake.waiting--;
+        return NULL;
+    }
     return source;
 }
 

@@ -64,6 +64,22 @@ static bool resume_woken_tasks(struct poller *poller)
     return good;
 }
 
+/* Have the loop resume those that were woken in this turn. */
+static bool schedule_next_turn(struct poller *poller)
+{
+    PyObject *kind, *error, *trace;
+    bool good;
+
+    if (!PyList_Size(poller->wake.woken))
+        return true;
+    PyErr_Fetch(&kind, &error, &trace);
+    good = wake_queue_schedule(&poller->wake);
+    /* What a task raised comes first. */
+    if (kind)
+        PyErr_Restore(kind, error, trace);
+    return good;
+}
+
 PyDoc_STRVAR(
     run_doc,
     "run(progress): complete what the queues report, and resume the waiters. True: after progress on all queues; "
@@ -78,9 +94,7 @@ static PyObject *run_turn(PyObject *self, PyObject *progress)
     good = collect_completions(poller, progress) >= 0 && resume_woken_tasks(poller);
     poller->wake.is_turning = 0;
     poller_sources_free(poller, false);
-    if (PyList_Size(poller->wake.woken))
-        wake_queue_schedule(&poller->wake);
-    if (!good)
+    if (!schedule_next_turn(poller) || !good)
         return NULL;
     Py_RETURN_NONE;
 }

@@ -42,19 +42,36 @@ void request_operation_abandon(struct request *request)
 
 /* ------------------------------------------------------------------------------------------------------ waking waiters */
 
-void wake_queue_schedule(struct wake_queue *queue)
+/* Made with the first type, so that waking a task needs as little memory as it can. */
+static PyObject *schedule_name;
+
+bool wake_queue_init(void) { return (schedule_name = PyUnicode_InternFromString("_schedule")) != NULL; }
+
+/* Whether the exception is the lack of memory, which may be there now; it is cleared then. */
+static bool clear_memory_error(void)
 {
-    PyObject *kind, *error, *trace, *answer;
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError))
+        return false;
+    PyErr_Clear();
+    return true;
+}
+
+bool wake_queue_schedule(struct wake_queue *queue)
+{
+    PyObject *answer;
 
     if (queue->is_scheduled || queue->is_turning)
-        return;
+        return true;
     queue->is_scheduled = 1;
-    PyErr_Fetch(&kind, &error, &trace);
-    answer = PyObject_CallMethod((PyObject *)queue, "_schedule", NULL);
+    answer = PyObject_CallMethodObjArgs((PyObject *)queue, schedule_name, NULL);
+    /* Nothing else may resume the tasks that were woken. */
+    if (!answer && clear_memory_error())
+        answer = PyObject_CallMethodObjArgs((PyObject *)queue, schedule_name, NULL);
+    /* Nothing is set if it succeeded: the loop may be another thread's, and may have begun the turn within the call. */
     if (!answer)
-        PyErr_WriteUnraisable((PyObject *)queue);
+        queue->is_scheduled = 0;
     Py_XDECREF(answer);
-    PyErr_Restore(kind, error, trace);
+    return answer != NULL;
 }
 
 void request_waiter_stop(struct request_waiter *waiter)
@@ -67,16 +84,22 @@ void request_waiter_stop(struct request_waiter *waiter)
     waiter->waiting = NULL;
 }
 
+bool request_waiter_resume(struct request_waiter *waiter)
+{
+    if (!waiter->is_woken) {
+        if (PyList_Append(waiter->queue->woken, (PyObject *)waiter) != 0)
+            return false;
+        waiter->is_woken = 1;
+    }
+    return wake_queue_schedule(waiter->queue);
+}
+
 void request_waiter_wake(struct request_waiter *waiter)
 {
     request_waiter_stop(waiter);
-    if (waiter->is_woken)
-        return;
-    waiter->is_woken = 1;
     waiter->queue->had_event = 1;
-    if (PyList_Append(waiter->queue->woken, (PyObject *)waiter) != 0)
+    if (!request_waiter_resume(waiter) && !(clear_memory_error() && request_waiter_resume(waiter)))
         PyErr_WriteUnraisable((PyObject *)waiter);
-    wake_queue_schedule(waiter->queue);
 }
 
 static void wake_waiters(PyObject *waiters)

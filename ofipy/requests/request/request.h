@@ -193,7 +193,11 @@ struct request_waiter {
 void request_waiter_stop(struct request_waiter *waiter);
 /* End the wait, and resume the task in the next turn of its loop. */
 void request_waiter_wake(struct request_waiter *waiter);
-/* Have the loop make a turn; calls `_schedule` of the poller, in Python. */
-void wake_queue_schedule(struct wake_queue *queue);
+/* Resume the task in the next turn of its loop. false: not so, with an exception; a later call tries again. */
+bool request_waiter_resume(struct request_waiter *waiter);
+/* Have the loop make a turn; calls `_schedule` of the poller, in Python. false: with an exception. */
+bool wake_queue_schedule(struct wake_queue *queue);
+/* Called once, before the first call of the others. false: with an exception. */
+bool wake_queue_init(void);
 
 #endif

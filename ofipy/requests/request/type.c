@@ -255,6 +255,8 @@ static PyType_Spec request_spec = {
 
 PyObject *request_type_create(PyObject *module)
 {
+    if (!wake_queue_init())
+        return NULL;
     request_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &request_spec, NULL);
     return (PyObject *)request_type;
 }
