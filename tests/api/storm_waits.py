@@ -2,6 +2,7 @@
 """Waiting in a storm: whoever is interrupted asks again, and gets what there is to get, once."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -121,6 +122,18 @@ def wait_any(scene: Scene) -> Rounds:
 
 
 def run(scene: Scene, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
+    """What a task returns, or INTERRUPTED.
+
+    A task that ended with an exception refers to its frames, and they to it: a request among them gives its message
+    back when the collector has found it.
+    """
+    result = run_task(scene, loop, work)
+    if result is INTERRUPTED:
+        gc.collect()
+    return result
+
+
+def run_task(scene: Scene, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
     """What a task returns; INTERRUPTED when it was cancelled by Ctrl-C, as :func:`asyncio.run` does it.
 
     An exception that comes up anywhere would break the loop itself.

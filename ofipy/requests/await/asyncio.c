@@ -225,6 +225,8 @@ static PyType_Spec waiter_spec = {
 
 PyObject *waiter_type_create(PyObject *module)
 {
+    if (!waiter_init())
+        return NULL;
     waiter_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &waiter_spec, NULL);
     return (PyObject *)waiter_type;
 }

@@ -128,6 +128,8 @@ void waiter_end(struct waiter *waiter);
 bool waiter_receive_cancel(struct waiter *waiter);
 /* Call the task's callback, which runs the task. False with an exception. */
 bool waiter_task_resume(struct waiter *waiter);
+/* Called once, before the first call of the others. False with an exception. */
+bool waiter_init(void);
 
 static inline struct poller *poller_of_waiter(const struct waiter *waiter)
 {

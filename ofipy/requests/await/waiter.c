@@ -138,6 +138,11 @@ bool waiter_receive_cancel(struct waiter *waiter)
     return answer != NULL;
 }
 
+/* Of contextvars.Context. Made once: a resumption that fails for want of memory would forget the task. */
+static PyObject *run_name;
+
+bool waiter_init(void) { return (run_name = PyUnicode_InternFromString("run")) != NULL; }
+
 bool waiter_task_resume(struct waiter *waiter)
 {
     PyObject *callback = waiter->callback, *context = waiter->context, *answer;
@@ -147,7 +152,7 @@ bool waiter_task_resume(struct waiter *waiter)
     if (!callback)
         return true;
     if (context && context != Py_None)
-        answer = PyObject_CallMethod(context, "run", "OO", callback, (PyObject *)waiter);
+        answer = PyObject_CallMethodObjArgs(context, run_name, callback, (PyObject *)waiter, NULL);
     else
         answer = PyObject_CallFunctionObjArgs(callback, (PyObject *)waiter, NULL);
     Py_XDECREF(context);
