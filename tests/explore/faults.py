@@ -57,8 +57,8 @@ ANSWERS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 }
 
 # Of a system call: errors that its manual page names and that a program may meet. None of write: it makes eventfds
-# readable that never block, so no signal interrupts it. Not ENOTCONN of getpeername: the kernel says it before and after
-# the connection, each of which has an event.
+# readable that never block, so no signal interrupts it. Not ENOTCONN of getpeername: the kernel says it before
+# and after the connection, each of which has an event.
 _ERRORS: dict[str, tuple[int, ...]] = {
     "socket": (errno.EMFILE, errno.ENOBUFS),
     "bind": (errno.EADDRINUSE, errno.EACCES),
