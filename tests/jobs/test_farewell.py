@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from started import launcher, run, run_each
 
+from tests.ports import free_port
+
 LEAVER = Path(__file__).with_name("leaver.py")
 WORDS = {"left": "rank {} has left the job", "died": "rank {} of the job has died"}
 # A pause for a peer that is not there yet would be longer than any test may take.
@@ -86,7 +88,7 @@ def test_how_it_ended(how: str, reason: str, provider: str) -> None:
 
 
 def test_with_a_list_of_addresses() -> None:
-    environment = settings({0}, "ends", ADDRESSES="localhost:29751,localhost,localhost")
+    environment = settings({0}, "ends", ADDRESSES=f"localhost:{free_port()},localhost,localhost")
     ran = run_each([environment | {"NUMBER": str(rank)} for rank in range(3)], program=LEAVER)
     check(check_status(ran, environment), 3, {0}, "left")
 

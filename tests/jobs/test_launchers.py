@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from started import PROGRAM, launcher, run, run_each, wait_until_ended
 
+from tests.ports import free_port
+
 pytestmark = [pytest.mark.usefixtures("shared_memory"), pytest.mark.timeout(120)]
 
 
@@ -86,7 +88,7 @@ def test_slurm_without_pmi() -> None:
 
 def test_a_file_of_addresses(tmp_path: Path) -> None:
     listed = tmp_path / "hosts"
-    listed.write_text("localhost:29731 # where rank 0 serves\n\nlocalhost\nlocalhost\n")
+    listed.write_text(f"localhost:{free_port()} # where rank 0 serves\n\nlocalhost\nlocalhost\n")
     program = tmp_path / "program.py"
     program.write_text(
         "import os, ofipy\n"

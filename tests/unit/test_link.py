@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ofipy
+from tests.ports import free_port
 
 
 @pytest.mark.parametrize("listens", [False, True])
@@ -20,9 +21,10 @@ def test_who_finds_a_service_is_said_in_one_line(
         monkeypatch.delenv(name, raising=False)
     caplog.set_level(logging.INFO, "ofipy")
     node = "127.0.0.1" if listens else None
-    with ofipy.open(provider="link", service="27471", node=node):
+    service = str(free_port())
+    with ofipy.open(provider="link", service=service, node=node):
         pass
-    lines = [line for line in caplog.messages if "27471" in line]
+    lines = [line for line in caplog.messages if service in line]
     assert len(lines) == (not listens)
     for word in (
         () if listens else ("this user", "this host", "node=", "OFIPY_INTERFACE", "OFIPY_AUTH_KEY_FILE")
@@ -34,7 +36,7 @@ def test_why_nobody_is_reached_and_what_to_do_are_two_things(monkeypatch: pytest
     """What happened on each way comes first; the remedy is a remedy."""
     monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "1")
     with ofipy.open(provider="link:shm+tcp") as ep, pytest.raises(ofipy.ConnectionRefused) as caught:
-        ep.tsend(b"", ep.insert("localhost:27472"), tag=1).wait(timeout=20)
+        ep.tsend(b"", ep.insert(f"localhost:{free_port()}"), tag=1).wait(timeout=20)
     assert re.fullmatch(
         r"shm: .*no endpoint listens there, and tcp: cannot connect to .*, tried for 1 s \(.*\)",
         caught.value.message,
@@ -48,12 +50,12 @@ def test_an_endpoint_of_another_user_is_said_to_be_there(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "1")
-    another = os.getuid() + 1
+    another, port = os.getuid() + 1, free_port()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(f"\0ofipy-shm/1/{another}/27473")  # as an endpoint of theirs
+        listener.bind(f"\0ofipy-shm/1/{another}/{port}")  # as an endpoint of theirs
         listener.listen()
         with ofipy.open(provider=provider) as ep, pytest.raises(ofipy.ConnectionRefused) as caught:
-            ep.tsend(b"", ep.insert("localhost:27473"), tag=1).wait(timeout=20)
+            ep.tsend(b"", ep.insert(f"localhost:{port}"), tag=1).wait(timeout=20)
     assert f"an endpoint of user {another} listens there" in caught.value.message
     assert f"the same user, here {os.getuid()}" in caught.value.message
     assert "no endpoint listens" not in caught.value.message
@@ -65,7 +67,7 @@ def test_where_nobody_was_found_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "1")
     with ofipy.open(provider="shm") as ep:
         with pytest.raises(ofipy.ConnectionRefused) as caught:
-            ep.tsend(b"", ep.insert("localhost:27474"), tag=1).wait(timeout=20)
+            ep.tsend(b"", ep.insert(f"localhost:{free_port()}"), tag=1).wait(timeout=20)
         assert f"of user {os.getuid()}, in this network namespace, no endpoint" in caught.value.message
         with ofipy.open(provider="shm") as other:
             drawn = ep.insert(other.address)

@@ -29,6 +29,7 @@ from tests.later_release import (
     shm_packet,
     tcp_control,
 )
+from tests.ports import free_port
 
 TIMEOUT = 300
 NODE = "127.0.0.1"
@@ -72,12 +73,13 @@ def tcp_proof(role: bytes, nonces: bytes, ends: list[tuple[str, int]], versions:
 # What the packet of another release says beside its own versions is the same in all.
 @pytest.mark.parametrize("provider", ["shm", "link:shm+tcp"])
 def test_shm_refused_by_a_later_release(provider: str) -> None:
-    answer = shm_packet(REFUSED, shm_address("27481"), LATER, LATER)
+    port = free_port()
+    answer = shm_packet(REFUSED, shm_address(str(port)), LATER, LATER)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(f"\0ofipy-shm/1/{os.getuid()}/27481")
+    listener.bind(f"\0ofipy-shm/1/{os.getuid()}/{port}")
     listener.listen()
     with answering(listener, answer), ofipy.open(provider=provider) as ep:
-        sent = ep.tsend(b"x", ep.insert("localhost:27481"), tag=1)
+        sent = ep.tsend(b"x", ep.insert(f"localhost:{port}"), tag=1)
         with pytest.raises(ofipy.IncompatiblePeer) as caught:
             sent.wait(timeout=TIMEOUT)
     message = str(caught.value)
@@ -94,14 +96,15 @@ def test_shm_refused_by_a_later_release(provider: str) -> None:
     ],
 )
 def test_shm_called_by_another_release(newest: int, oldest: int, theirs: str, where: str) -> None:
-    address = shm_address("27483")
-    with ofipy.open("27482", provider="shm") as ep:
-        peer = ep.insert("localhost:27483")
+    own, other_port = free_port(), free_port()
+    address = shm_address(str(other_port))
+    with ofipy.open(str(own), provider="shm") as ep:
+        peer = ep.insert(f"localhost:{other_port}")
         received = ep.trecv(peer, tag=1)
         elsewhere = ep.trecv(tag=2)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as caller:
             caller.settimeout(TIMEOUT)
-            caller.connect(f"\0ofipy-shm/1/{os.getuid()}/27482")
+            caller.connect(f"\0ofipy-shm/1/{os.getuid()}/{own}")
             caller.sendall(shm_packet(HELLO, address, newest, oldest))
             with pytest.raises(
                 ofipy.IncompatiblePeer, match=says_which("the shm protocol", "version 3", theirs, where)
@@ -115,7 +118,7 @@ def test_shm_called_by_another_release(newest: int, oldest: int, theirs: str, wh
         # Others are not concerned.
         assert not elsewhere.done
         with ofipy.open(provider="shm") as other:
-            other.tsend(b"y", other.insert("localhost:27482"), tag=2).wait(timeout=TIMEOUT)
+            other.tsend(b"y", other.insert(f"localhost:{own}"), tag=2).wait(timeout=TIMEOUT)
         assert bytes(elsewhere.wait(timeout=TIMEOUT).data) == b"y"
 
 
