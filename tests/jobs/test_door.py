@@ -24,9 +24,10 @@ from ofipy.jobs.greeting import Kind, Run
 from ofipy.jobs.launcher import Deadline
 from ofipy.jobs.rendezvous import Meeting, Rendezvous
 from tests.later_release import LATER, NACK, REFUSED, answering, shm_address, shm_packet, tcp_control
+from tests.ports import free_port
 
 # Tests that run side by side look for their servers at ports of their own.
-FIRST = 28801 + 20 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+FIRST = free_port()
 KEY = b"k" * 32
 PATIENCE = 600
 SAID = "rank 1 speaks version 200 of the shm protocol, and rank 0 version 3; update ofipy where rank 0 runs"
