@@ -129,7 +129,7 @@ static double measure_since(const struct copies *copies, double start)
     return passed > 0 ? passed : 0;
 }
 
-/* Of the quickest row of readings: another process may have had the processor meanwhile in the others. */
+/* The nanoseconds of one reading, in the quickest of some rows: another process may have interrupted the other rows. */
 static double measure_clock(void)
 {
     double least = 0;

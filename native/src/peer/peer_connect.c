@@ -117,8 +117,8 @@ static void schedule_next_attempt(struct ofpi_peer *peer, uint64_t now)
 }
 
 /*
- * Whether an operation or a request waits for the connection. The program waits for that of an endpoint of type MSG, and
- * a group for the outcome of each attempt to connect a member.
+ * Whether anybody waits for the connection: an operation or a request. The program always waits for the connection of an
+ * endpoint of type MSG, and a group for each attempt to connect one of its members.
  */
 static bool is_awaited(const struct ofpi_peer *peer)
 {
@@ -131,7 +131,7 @@ static void end_attempt(struct ofpi_peer *peer, uint64_t patience, int error, co
 {
     uint64_t now = ofpi_clock_read();
 
-    /* Whoever waited was cancelled while this attempt was under way. */
+    /* This attempt is the last: the requests and operations that waited for it were cancelled while it was under way. */
     if (patience && !is_awaited(peer)) {
         ofpi_peer_attempts_stop(peer);
         ofpi_peer_mark_unused(&peer->base);

@@ -74,7 +74,7 @@ static bool schedule_next_turn(struct poller *poller)
         return true;
     PyErr_Fetch(&kind, &error, &trace);
     good = wake_queue_schedule(&poller->wake);
-    /* What a task raised comes first. */
+    /* An exception of a task takes precedence over one of the scheduling. */
     if (kind)
         PyErr_Restore(kind, error, trace);
     return good;

@@ -138,7 +138,10 @@ bool waiter_receive_cancel(struct waiter *waiter)
     return answer != NULL;
 }
 
-/* Of contextvars.Context. Made once: a resumption that fails for want of memory would forget the task. */
+/*
+ * The name of the method `run` of contextvars.Context. It is made once, so that resuming a task allocates nothing: a task
+ * whose resumption failed for want of memory would never run again.
+ */
 static PyObject *run_name;
 
 bool waiter_init(void) { return (run_name = PyUnicode_InternFromString("run")) != NULL; }

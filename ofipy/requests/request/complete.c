@@ -42,7 +42,7 @@ void request_operation_abandon(struct request *request)
 
 /* ------------------------------------------------------------------------------------------------------ waking waiters */
 
-/* Made with the first type, so that waking a task needs as little memory as it can. */
+/* The name of the method that schedules a turn. It is made once, so that waking a task needs less memory. */
 static PyObject *schedule_name;
 
 bool wake_queue_init(void) { return (schedule_name = PyUnicode_InternFromString("_schedule")) != NULL; }
@@ -64,10 +64,10 @@ bool wake_queue_schedule(struct wake_queue *queue)
         return true;
     queue->is_scheduled = 1;
     answer = PyObject_CallMethodObjArgs((PyObject *)queue, schedule_name, NULL);
-    /* Nothing else may resume the tasks that were woken. */
+    /* The second call is made because nothing else may resume the tasks that were woken. */
     if (!answer && clear_memory_error())
         answer = PyObject_CallMethodObjArgs((PyObject *)queue, schedule_name, NULL);
-    /* Nothing is set if it succeeded: the loop may be another thread's, and may have begun the turn within the call. */
+    /* `is_scheduled` is not written after a success: the loop's thread may have begun the turn within the call. */
     if (!answer)
         queue->is_scheduled = 0;
     Py_XDECREF(answer);
