@@ -20,6 +20,7 @@
 #define OPENED OFPI_MEET_OPENED
 #define UNREAD OFPI_MEET_UNREAD
 #define WANTED OFPI_MEET_WANTED
+#define GIVEN_UP OFPI_MEET_GIVEN_UP
 
 /* A row that always fits, and a row that fits if these facts apply. */
 #define ALWAYS(state, event, acts, next) {OFPI_MEET_##state, OFPI_MEET_##event, 0, acts, OFPI_MEET_##next}
@@ -44,6 +45,7 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     ALWAYS(ACCEPTED, SHORTAGE, CLOSE, IDLE),
     ALWAYS(ACCEPTED, BROKEN, CLOSE | CONNECT, CONNECTING),
     IF(ACCEPTED, REQUEST, RENEWED, DRAIN | PUT_OFF, DRAINING),
+    IF(ACCEPTED, REQUEST, GIVEN_UP, CLOSE | ACCEPT, ACCEPTED),
     ALWAYS(ACCEPTED, REQUEST, PUT_OFF, ACCEPTED),
     ALWAYS(ACCEPTED, CLOSED, DRAIN, DRAINING),
 

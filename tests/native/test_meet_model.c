@@ -217,8 +217,10 @@ static void requested(int who, uint8_t which)
         facts |= now.connection[which].incarnation != side->theirs ? OFPI_MEET_RENEWED : 0;
         facts |= !transport->drains && now.connection[side->used].opener == who ? OFPI_MEET_OPENED : 0;
     }
-    /* Once doubted, it is read sooner or later. */
-    if (transport->drains && (side->meeting.state != OFPI_MEET_DOUBTED || choose(2)))
+    /* Once doubted, it is read sooner or later. Where connections are probed, an accepted one may have carried nothing. */
+    if (transport->drains && transport->probes && side->meeting.state == OFPI_MEET_ACCEPTED && choose(2))
+        facts |= OFPI_MEET_GIVEN_UP;
+    else if (transport->drains && (side->meeting.state != OFPI_MEET_DOUBTED || choose(2)))
         facts |= OFPI_MEET_UNREAD;
     ofpi_meeting_requested(&ops, &peers[who], &which, facts);
 }

@@ -18,7 +18,7 @@
 
 #define STATES (OFPI_MEET_DRAINING + 1)
 #define EVENTS (OFPI_MEET_DRAINED + 1)
-#define FACTS 32u
+#define FACTS 64u
 #define ROWS_MAX 64
 #define NO_STATE STATES /* no row: it cannot happen */
 
@@ -114,11 +114,15 @@ static bool rule_doubtful_end_is_probed(const struct decision *of)
     return does(of, OFPI_MEET_DO_PROBE) == (of->event == OFPI_MEET_BROKEN && is_up(of->state));
 }
 
-/* Ours, or accepted and not used: closed exactly when it becomes neither the connection nor its remains. */
+/*
+ * Ours, or accepted and not used: closed exactly when it becomes neither the connection nor its remains, or another
+ * takes its place.
+ */
 static bool rule_unused_connection_is_closed(const struct decision *of)
 {
     bool had = of->state == OFPI_MEET_CONNECTING || of->state == OFPI_MEET_ACCEPTED;
-    bool stays = of->next == of->state || of->next == OFPI_MEET_UP ||
+    bool replaced = does(of, OFPI_MEET_DO_ACCEPT);
+    bool stays = (of->next == of->state && !replaced) || of->next == OFPI_MEET_UP ||
                  (of->state == OFPI_MEET_ACCEPTED && of->next == OFPI_MEET_DRAINING);
 
     return does(of, OFPI_MEET_DO_CLOSE) == (had && !stays);
@@ -211,7 +215,10 @@ static bool rule_successor_ends_the_connection(const struct decision *of)
     return does(of, OFPI_MEET_DO_PUT_OFF) && of->next == OFPI_MEET_DRAINING;
 }
 
-/* The same incarnation: put off while it may have crossed ours, or data is unread; else the peer lost the connection. */
+/*
+ * The same incarnation: put off while it may have crossed ours, or data is unread; else the peer lost the connection, or
+ * gave up the one that was accepted.
+ */
 static bool rule_request_on_top_of_a_connection(const struct decision *of)
 {
     bool crossing = of->state == OFPI_MEET_UP && is(of, OFPI_MEET_OPENED);
@@ -219,7 +226,8 @@ static bool rule_request_on_top_of_a_connection(const struct decision *of)
     if (of->event != OFPI_MEET_REQUEST || is(of, OFPI_MEET_RENEWED))
         return true;
     if (of->state == OFPI_MEET_ACCEPTED)
-        return does(of, OFPI_MEET_DO_PUT_OFF) && of->next == OFPI_MEET_ACCEPTED;
+        return does(of, is(of, OFPI_MEET_GIVEN_UP) ? OFPI_MEET_DO_ACCEPT : OFPI_MEET_DO_PUT_OFF) &&
+               of->next == OFPI_MEET_ACCEPTED;
     if (!is_up(of->state))
         return true;
     if (crossing || is(of, OFPI_MEET_UNREAD))
@@ -364,7 +372,7 @@ static void alter_row(uint32_t i)
             ALTER(row->next = (uint8_t)next, "next state", next);
     for (unsigned bit = 0; bit < 9; bit++)
         ALTER(row->acts ^= (uint16_t)(1u << bit), "act", bit);
-    for (unsigned bit = 0; bit < 5; bit++)
+    for (unsigned bit = 0; bit < 6; bit++)
         ALTER(row->facts ^= (uint8_t)(1u << bit), "fact", bit);
     for (unsigned state = 0; state < STATES; state++)
         if (state != table.rows[i].state)

@@ -14,6 +14,14 @@ static bool is_lost(struct attacker *attacker)
     return statistics.peers_lost == 1;
 }
 
+static uint64_t unexpected(struct attacker *attacker)
+{
+    struct ofp_endpoint_statistics statistics;
+
+    assert_int_equal(ofp_endpoint_statistics(attacker->victim.endpoint, &statistics), 0);
+    return statistics.unexpected_messages;
+}
+
 /* ------------------------------------------------------------------------------------------------ packets of no use */
 
 /* Each alone, to an endpoint that has asked nothing. */
@@ -86,6 +94,33 @@ static void test_more_than_was_granted(void **state)
     say(&attacker, bytes, 8);
     assert_true(is_lost(&attacker));
     expect_warning("more credits than there can be");
+    end(&attacker);
+}
+
+/* ----------------------------------------------------------------------------------------------- requests given up */
+
+/* No confirmation and no end comes of the first path. The peer is not put off until the device gives that one up. */
+static void test_a_request_that_was_given_up(void **state)
+{
+    const struct ofpi_rdm_packet eager = {.kind = OFPI_RDM_EAGER};
+    struct ofpi_rdm_hello hello = greeting();
+    uint8_t bytes[OFPI_RDM_HELLO_SIZE];
+    struct rdmfake_line *first;
+    struct attacker attacker;
+
+    (void)state;
+    begin(&attacker, RDMFAKE_PACKETS);
+    ofpi_rdm_hello_encode(&hello, bytes);
+    ask(&attacker, bytes, sizeof(bytes));
+    assert_true(hear(&attacker, RDMFAKE_ACCEPT));
+    first = attacker.line;
+    meet(&attacker);
+    say_packet(&attacker, &eager, 8);
+    assert_false(is_lost(&attacker));
+    assert_int_equal(unexpected(&attacker), 1);
+    rdmfake_line_close(first, 0);
+    progress(&attacker);
+    assert_false(is_lost(&attacker));
     end(&attacker);
 }
 
@@ -301,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_packets_out_of_place),
         cmocka_unit_test(test_no_packets_at_all),
         cmocka_unit_test(test_more_than_was_granted),
+        cmocka_unit_test(test_a_request_that_was_given_up),
         cmocka_unit_test(test_hellos),
         cmocka_unit_test(test_a_receiver_that_asks_for_more),
         cmocka_unit_test(test_a_receiver_that_says_it_twice),

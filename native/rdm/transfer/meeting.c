@@ -245,6 +245,11 @@ static void accept_own_request(struct ofp_peer *peer, const struct path_request 
         endpoint->channel.ops->refuse(&endpoint->channel, request->asked->id, OFPI_REFUSE);
 }
 
+/*
+ * A peer has one request in flight. If it requests again, it has given up the path that we accepted for its last
+ * request. Nobody may have told us: the manager of a device may deliver a late copy of a request, and then waits more
+ * than a minute for the confirmation.
+ */
 static unsigned compute_request_facts(const struct ofp_peer *peer, const struct ofpi_path_request *asked,
                                       const struct ofpi_rdm_hello *hello)
 {
@@ -258,6 +263,8 @@ static unsigned compute_request_facts(const struct ofp_peer *peer, const struct 
         facts |= OFPI_MEET_OPENED;
     if (path && !ofp_list_empty(&path->waiting))
         facts |= OFPI_MEET_UNREAD;
+    else if (path && !path->opened && path->state == OFPI_RDM_BEGUN)
+        facts |= OFPI_MEET_GIVEN_UP;
     return facts;
 }
 
