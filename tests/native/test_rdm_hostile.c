@@ -99,7 +99,7 @@ static void test_more_than_was_granted(void **state)
 
 /* ----------------------------------------------------------------------------------------------- requests given up */
 
-/* No confirmation and no end comes of the first path. The peer is not put off until the device gives that one up. */
+/* No confirmation and no end comes of the first path. The peer is put off once, not until the device gives that one up. */
 static void test_a_request_that_was_given_up(void **state)
 {
     const struct ofpi_rdm_packet eager = {.kind = OFPI_RDM_EAGER};
@@ -114,6 +114,9 @@ static void test_a_request_that_was_given_up(void **state)
     ask(&attacker, bytes, sizeof(bytes));
     assert_true(hear(&attacker, RDMFAKE_ACCEPT));
     first = attacker.line;
+    ask(&attacker, bytes, sizeof(bytes));
+    assert_true(hear(&attacker, RDMFAKE_REFUSE));
+    rdmfake_line_close(attacker.line, 0);
     meet(&attacker);
     say_packet(&attacker, &eager, 8);
     assert_false(is_lost(&attacker));

@@ -70,6 +70,7 @@ struct ofpi_rdm_path {
     struct ofp_list scheduled; /* endpoint->working, or in no list */
     uint8_t state;             /* enum ofpi_rdm_path_state */
     bool opened;               /* this side requested it */
+    bool put_off;              /* the peer has requested another one, and was put off */
     bool announce;             /* the peer's core has no space for eager payload: announce all messages */
     bool reported;             /* the failure in `error` has been handled */
     uint32_t packet_size;      /* the smaller limit of both sides */
