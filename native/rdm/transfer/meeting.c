@@ -196,13 +196,13 @@ static bool probe_peer(struct ofp_peer *peer, const struct ofpi_meeting_end *end
 static void put_request_off(struct ofp_peer *peer, void *request)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
-    struct ofpi_channel *channel = &endpoint->channel;
+    uint64_t id = ((const struct path_request *)request)->asked->id;
 
     if (ofpi_rdm_peer_of(peer)->meeting.state == OFPI_MEET_ACCEPTED)
         ofpi_rdm_peer_of(peer)->path->put_off = true;
     /* Crossing requests and restarted peers are usual, so the level is DEBUG. */
     log_deferral(endpoint, OFP_LOG_DEBUG, "this side connects to it, or reads what is left of its last connection");
-    channel->ops->refuse(channel, ((const struct path_request *)request)->asked->id, OFPI_REFUSE_LATER);
+    endpoint->channel.ops->refuse(&endpoint->channel, id, OFPI_REFUSE_LATER);
 }
 
 static void close_unused_path(struct ofp_peer *peer) { abandon_both_paths(ofpi_rdm_peer_of(peer)); }
@@ -248,9 +248,8 @@ static void accept_own_request(struct ofp_peer *peer, const struct path_request 
 }
 
 /*
- * A peer has one request in flight. If it requests again, it has given up the path that we accepted for its last
- * request. Nobody may have told us: the manager of a device may deliver a late copy of a request, and then waits more
- * than a minute for the confirmation. The first further request is put off, since messages may be on that path.
+ * A peer that requests again has given up the path that we accepted before. A device's manager may wait a minute before
+ * it says so. The first further request is put off, since messages may be on that path.
  */
 static unsigned compute_request_facts(const struct ofp_peer *peer, const struct ofpi_path_request *asked,
                                       const struct ofpi_rdm_hello *hello)
