@@ -42,7 +42,7 @@ enum ofpi_meet_fact {
     OFPI_MEET_OPENED = 4,    /* REQUEST: this side requested the connection, so the request may have crossed it */
     OFPI_MEET_UNREAD = 8,    /* data of the connection is unread, and will be read */
     OFPI_MEET_WANTED = 16,   /* operations wait for a connection */
-    OFPI_MEET_GIVEN_UP = 32 /* REQUEST: the peer gave up the connection that we accepted, and no data of it is unread */
+    OFPI_MEET_GIVEN_UP = 32  /* REQUEST: the peer gave up the connection that we accepted; nothing of it is unread */
 };
 
 /* Bits: acts, in the order of execution. */

@@ -5,22 +5,16 @@
  */
 #include "rdm_attacker.h"
 
-static bool is_lost(struct attacker *attacker)
+static struct ofp_endpoint_statistics read_victim_statistics(struct attacker *attacker)
 {
     struct ofp_endpoint_statistics statistics;
 
     progress(attacker);
     assert_int_equal(ofp_endpoint_statistics(attacker->victim.endpoint, &statistics), 0);
-    return statistics.peers_lost == 1;
+    return statistics;
 }
 
-static uint64_t unexpected(struct attacker *attacker)
-{
-    struct ofp_endpoint_statistics statistics;
-
-    assert_int_equal(ofp_endpoint_statistics(attacker->victim.endpoint, &statistics), 0);
-    return statistics.unexpected_messages;
-}
+static bool is_lost(struct attacker *attacker) { return read_victim_statistics(attacker).peers_lost == 1; }
 
 /* ------------------------------------------------------------------------------------------------ packets of no use */
 
@@ -120,7 +114,7 @@ static void test_a_request_that_was_given_up(void **state)
     meet(&attacker);
     say_packet(&attacker, &eager, 8);
     assert_false(is_lost(&attacker));
-    assert_int_equal(unexpected(&attacker), 1);
+    assert_int_equal(read_victim_statistics(&attacker).unexpected_messages, 1);
     rdmfake_line_close(first, 0);
     progress(&attacker);
     assert_false(is_lost(&attacker));

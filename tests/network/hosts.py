@@ -16,7 +16,7 @@ from ipaddress import ip_interface
 
 COMMANDS = ("ip", "iptables-legacy", "ip6tables-legacy", "nsenter", "ss", "tc", "unshare")
 # For what hangs, within a test's own limit. Each command ends by itself, but needed more than 20 s in an emulated host
-# whose machine had three more of them to run.
+# while the machine ran two more of them and the conformance suite.
 COMMAND_SECONDS = 100
 
 

@@ -201,7 +201,7 @@ static void put_request_off(struct ofp_peer *peer, void *request)
     if (ofpi_rdm_peer_of(peer)->meeting.state == OFPI_MEET_ACCEPTED)
         ofpi_rdm_peer_of(peer)->path->put_off = true;
     /* Crossing requests and restarted peers are usual, so the level is DEBUG. */
-    log_deferral(endpoint, OFP_LOG_DEBUG, "this side connects to it, or reads what is left of its last connection");
+    log_deferral(endpoint, OFP_LOG_DEBUG, "this side connects to it, has accepted it, or reads its last messages");
     endpoint->channel.ops->refuse(&endpoint->channel, id, OFPI_REFUSE_LATER);
 }
 
@@ -248,8 +248,8 @@ static void accept_own_request(struct ofp_peer *peer, const struct path_request 
 }
 
 /*
- * A peer that requests again has given up the path that we accepted before. A device's manager may wait a minute before
- * it says so. The first further request is put off, since messages may be on that path.
+ * A peer that requests again has given up the path that we accepted before. A device's manager may need more than a
+ * minute to report that. The first further request is put off, since messages may be on that path.
  */
 static unsigned compute_request_facts(const struct ofp_peer *peer, const struct ofpi_path_request *asked,
                                       const struct ofpi_rdm_hello *hello)
