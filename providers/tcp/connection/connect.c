@@ -124,8 +124,7 @@ void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *te
     snprintf(text, text_size, "cannot connect to %s%s: %s%s", address, others, why, describe_remedy(error));
 }
 
-/* Connect to the address that tcp_peer.reached names. */
-static int connect_to_reached(struct tcp_connection *connection)
+int tcp_connect_to_reached(struct tcp_connection *connection)
 {
     union tcp_address address;
     int error;
@@ -159,7 +158,7 @@ static int connect_to_loopback(struct tcp_connection *connection)
     if (connection->stream.fd >= 0)
         tcp_connection_close_socket(connection);
     tcp_peer_of(connection->peer)->reached = TCP_REACHED_LOOPBACK;
-    return connect_to_reached(connection);
+    return tcp_connect_to_reached(connection);
 }
 
 static int connect_to_address(struct tcp_connection *connection)
@@ -167,7 +166,7 @@ static int connect_to_address(struct tcp_connection *connection)
     int error;
 
     tcp_peer_of(connection->peer)->reached = 0;
-    error = connect_to_reached(connection);
+    error = tcp_connect_to_reached(connection);
     return error == -ECONNREFUSED && connect_to_loopback(connection) == 0 ? 0 : error;
 }
 

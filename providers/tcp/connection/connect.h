@@ -7,6 +7,8 @@
 int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size);
 /* As ofpi_meeting_ops.dial. */
 int tcp_peer_start_connect(struct ofp_peer *peer, char *text, size_t text_size);
+/* Connect to the address that tcp_peer.reached names. 0, or a negative errno. */
+int tcp_connect_to_reached(struct tcp_connection *connection);
 /* Compose the user's error text for a failed connect. */
 void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *text, size_t text_size);
 /*

@@ -69,14 +69,8 @@ static void start_probe_timer(struct tcp_connection *connection, uint64_t time)
 
 static void start_probe_attempt(struct tcp_connection *connection)
 {
-    union tcp_address address;
-    int error;
+    int error = tcp_connect_to_reached(connection);
 
-    tcp_peer_get_reached(connection->peer, &address);
-    error = tcp_socket_connect(connection->endpoint, &address, (socklen_t)tcp_address_get_length(&address),
-                               &connection->stream.fd);
-    if (!error)
-        error = tcp_connection_watch(connection);
     if (error)
         end_probe(connection, -error);
     else
