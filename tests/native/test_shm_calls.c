@@ -189,6 +189,75 @@ static void test_wrong_word(void **state)
     }
 }
 
+/* ---------------------------------------------------------------------------------------------------- a refusal */
+
+/* A listener in the place of an endpoint. */
+static int listen_as(const char *service)
+{
+    struct shm_address address = address_of(service);
+    struct sockaddr_un socket_address;
+    socklen_t length = shm_address_convert(&address, &socket_address);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    CHECK(fd >= 0);
+    CHECK_EQUAL(bind(fd, (struct sockaddr *)&socket_address, length), 0);
+    CHECK_EQUAL(listen(fd, 1), 0);
+    return fd;
+}
+
+/* The next call is refused with `status` for the errno. */
+static int error_of_refusal(struct side *side, uint32_t peer, int listener, int32_t status)
+{
+    struct shm_packet packet = shm_packet_of(shm_endpoint_of(side->endpoint), SHM_REFUSED), hello;
+    int fd = -1;
+
+    post(side, tagged(OFP_TSEND, peer, 1, NULL, 0, 1));
+    for (uint64_t until = now_ns() + PATIENCE; fd < 0; fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) {
+        ofp_domain_progress(side->domain);
+        CHECK(now_ns() < until);
+    }
+    /* What is left unread at a close would reset the connection. */
+    CHECK_EQUAL(recv(fd, &hello, sizeof(hello), 0), sizeof(hello));
+    CHECK_EQUAL(hello.type, SHM_HELLO);
+    packet.status = status;
+    CHECK_EQUAL(send(fd, &packet, sizeof(packet), 0), sizeof(packet));
+    close(fd);
+    return next_completion(side).error;
+}
+
+static void refusal_process(struct shared *shared, uint32_t rank)
+{
+    static const int32_t given[][2] = {{EACCES, EACCES},
+                                       {0, ECONNREFUSED},
+                                       {-EACCES, ECONNREFUSED},
+                                       {INT32_MAX, INT32_MAX},
+                                       {INT32_MIN, ECONNREFUSED}};
+    struct shm_address address;
+    struct side side;
+    char service[40];
+    int listener;
+
+    side_open(&side, shared, rank);
+    snprintf(service, sizeof(service), "%u", shared->first_port + 1);
+    listener = listen_as(service);
+    address = address_of(service);
+    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+        uint32_t peer;
+
+        CHECK_EQUAL(ofp_av_insert(side.av, &address, sizeof(address), &peer), 0);
+        CHECK_EQUAL(error_of_refusal(&side, peer, listener, given[i][0]), given[i][1]);
+    }
+    close(listener);
+    side_close(&side);
+}
+
+/* A peer states any number for the errno of its refusal: a caller never sees a negative one. */
+static void test_a_refusal_without_an_errno(void **state)
+{
+    (void)state;
+    run_processes(1, refusal_process, NULL);
+}
+
 /* ------------------------------------------------------------------------------------------------ in another's name */
 
 static void name_process(struct shared *shared, uint32_t rank)
@@ -249,9 +318,8 @@ static void test_another_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_held_calls),
-        cmocka_unit_test(test_empty_packets),
-        cmocka_unit_test(test_wrong_word),
+        cmocka_unit_test(test_held_calls),   cmocka_unit_test(test_empty_packets),
+        cmocka_unit_test(test_wrong_word),   cmocka_unit_test(test_a_refusal_without_an_errno),
         cmocka_unit_test(test_another_name),
     };
 

@@ -35,7 +35,7 @@ static void reject_call(struct shm_meeting *meeting, enum shm_packet_type type, 
 {
     struct shm_packet packet = shm_packet_of(meeting->endpoint, type);
 
-    packet.status = (uint32_t)error;
+    packet.status = error;
     shm_packet_send(meeting, &packet, NULL, 0);
     shm_meeting_free(meeting);
 }
@@ -348,7 +348,7 @@ static void handle_packet_as_caller(struct shm_meeting *meeting, struct shm_rece
         shm_meeting_retry(meeting, EAGAIN);
         break;
     case SHM_REFUSED:
-        shm_meeting_failed(meeting, received->packet.status ? (int)received->packet.status : ECONNREFUSED, NULL);
+        shm_meeting_failed(meeting, received->packet.status > 0 ? received->packet.status : ECONNREFUSED, NULL);
         break;
     default:
         shm_meeting_failed(meeting, EPROTO, "an unknown packet");

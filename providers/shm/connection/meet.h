@@ -14,7 +14,7 @@ enum shm_packet_type {
     SHM_HELLO = 1,   /* with segment and eventfd */
     SHM_WELCOME = 2, /* the answer, with the same */
     SHM_ACK = 3,     /* the initiator has mapped what WELCOME brought */
-    SHM_REFUSED = 4, /* `status`: errno */
+    SHM_REFUSED = 4, /* `status`: errno; any number from a hostile peer */
     SHM_LATER = 5,   /* the caller tries again later */
     SHM_ARENA_QUESTION = 6,
     SHM_ARENA_ANSWER = 7, /* with the arena */
@@ -31,7 +31,7 @@ struct shm_packet {
     uint16_t oldest; /* the oldest version the sender understands */
     uint16_t type;
     uint16_t flags;
-    uint32_t status;
+    int32_t status;
     struct shm_address address; /* the sender's */
     uint64_t incarnation;
     uint64_t token;         /* of the sender's domain; arena question: of the questioned domain */

@@ -179,11 +179,11 @@ bool shm_answer_arrived(struct shm_link *link, const struct shm_content *content
     pending = ofp_pending_find(link->peer, buffer->pending);
     if (!pending)
         return false;
-    if (fields->error <= 0)
+    if (!fields->error)
         copy_results(&pending->transfer, buffer, shm_bounce_resolve(&endpoint->segment, index) + buffer->payload);
     else if (!pending->provider_data[SHM_PENDING_ERROR])
         pending->provider_data[SHM_PENDING_ERROR] =
-            (uint64_t)(uint32_t)fields->provider_error << 32 | (uint32_t)fields->error;
+            (uint64_t)(uint32_t)fields->provider_error << 32 | (uint32_t)(fields->error > 0 ? fields->error : EIO);
     shm_bounce_free(endpoint, index);
     OFP_CHECK(pending->provider_data[SHM_PENDING_PARTS] > 0);
     if (--pending->provider_data[SHM_PENDING_PARTS] == 0 && link->remote_operation != pending)
