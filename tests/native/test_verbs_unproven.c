@@ -7,7 +7,7 @@
 
 static unsigned modified, established; /* calls that make the queue pair, or the connection, ready */
 static unsigned rights[8];             /* that a peer got with each state */
-static uint64_t sent;                  /* the work request at the device that reports its end; 0: none */
+static struct ibv_wc sent;             /* the work request at the device that reports its end; its wr_id 0: none */
 
 static int count_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
@@ -27,21 +27,20 @@ static int count_establish(struct rdma_cm_id *id)
 
 static int post_send_once(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad)
 {
-    (void)qp;
     (void)bad;
     for (; request; request = request->next)
         if (request->send_flags & IBV_SEND_SIGNALED)
-            sent = request->wr_id;
+            sent = (struct ibv_wc){.wr_id = request->wr_id, .status = IBV_WC_SUCCESS, .qp_num = qp->qp_num};
     return 0;
 }
 
 static int poll_sent(struct ibv_cq *cq, int most, struct ibv_wc *completions)
 {
     (void)cq;
-    if (!sent || most < 1)
+    if (!sent.wr_id || most < 1)
         return 0;
-    completions[0] = (struct ibv_wc){.wr_id = sent, .status = IBV_WC_SUCCESS};
-    sent = 0;
+    completions[0] = sent;
+    sent.wr_id = 0;
     return 1;
 }
 
@@ -50,7 +49,7 @@ static int open_counting_side(void **state)
     open_side(state);
     context.ops.poll_cq = poll_sent;
     context.ops.post_send = post_send_once;
-    sent = 0;
+    sent.wr_id = 0;
     verbs_calls.modify_qp = count_modify_qp;
     verbs_calls.establish = count_establish;
     modified = established = 0;
@@ -180,7 +179,7 @@ static void test_a_proof_of_another_key(void **state)
 static void test_our_own_proof(void **state)
 {
     (void)state;
-    answer_with_proof(domain_key(OWN), VERBS_CALLER, 0);
+    answer_with_proof(domain_key(OWN), VERBS_CALLER, said.pair);
     check_rejection(VERBS_REJECT_OTHER_KEY, VERBS_REJECT_OTHER_KEY);
 }
 

@@ -27,6 +27,7 @@ static union tcp_address there;
 /* What the endpoint has said last by the connection manager, without the byte of its length. */
 static struct {
     struct rdma_cm_id *id;
+    uint32_t pair; /* the number of the queue pair, in a request */
     uint8_t bytes[UINT8_MAX], length;
 } said;
 
@@ -48,6 +49,15 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *requests, stru
     return 0;
 }
 
+static struct ibv_qp *create_numbered_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    static uint32_t created;
+    struct ibv_qp *qp = create_qp(pd, attr);
+
+    qp->qp_num = ++created;
+    return qp;
+}
+
 static void remember(struct rdma_cm_id *id, const void *data, uint8_t length)
 {
     assert_in_range(length, 1, sizeof(said.bytes));
@@ -58,6 +68,7 @@ static void remember(struct rdma_cm_id *id, const void *data, uint8_t length)
 
 static int connect_and_wait(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
+    said.pair = param->qp_num;
     remember(id, param->private_data, param->private_data_len);
     return 0;
 }
@@ -138,6 +149,7 @@ static int open_side(void **state)
     unsetenv("OFIPY_AUTH_KEY_FILE_ACCEPTED");
     unlink(path);
     unlink(accepted);
+    verbs_calls.create_qp = create_numbered_qp;
     verbs_calls.connect = connect_and_wait;
     verbs_calls.accept = accept_and_wait;
     verbs_calls.reject = reject_and_wait;
@@ -190,10 +202,12 @@ static inline void challenge_caller(struct verbs_facts *facts, int which, uint8_
     struct verbs_rdm *rdm = ofpi_rdm_private_of(side.endpoint);
     uint8_t bytes[VERBS_CHALLENGE_DATA_MAX] = {VERBS_REJECT_CHALLENGE, VERBS_PROOF_VERSION};
     struct verbs_path_request request;
+    uint32_t first_pair;
 
     hear_request();
     assert_true(verbs_request_decode(said.bytes, said.length, &request));
     assert_true(request.has_key && !request.has_proof);
+    first_pair = said.pair;
     *facts =
         (struct verbs_facts){.caller_hello_length = OFPI_RDM_HELLO_SIZE, .acceptor_hello_length = OFPI_RDM_HELLO_SIZE};
     memcpy(facts->caller_hello, request.hello, request.hello_length);
@@ -203,12 +217,14 @@ static inline void challenge_caller(struct verbs_facts *facts, int which, uint8_
     write_hello(version, facts->acceptor_hello);
     memcpy(bytes + 2 + VERBS_CHALLENGE_SIZE + VERBS_ACCEPTOR_NONCE_SIZE, facts->acceptor_hello, OFPI_RDM_HELLO_SIZE);
     tell(reject_said(), bytes, sizeof(bytes));
-    /* The operation has not failed yet: the other side is to believe our versions. */
+    /* A late copy of the first request would have a connection manager reject the same number as stale. */
     hear_request();
+    assert_int_not_equal(said.pair, first_pair);
+    /* The operation has not failed yet: the other side is to believe our versions. */
     assert_true(verbs_request_decode(said.bytes, said.length, &request));
     assert_true(request.has_proof);
     memcpy(facts->caller_nonce, request.nonce, sizeof(facts->caller_nonce));
-    assert_true(verbs_proof_is_valid(domain_key(which), facts, VERBS_CALLER, 0, request.proof));
+    assert_true(verbs_proof_is_valid(domain_key(which), facts, VERBS_CALLER, said.pair, request.proof));
 }
 
 /* A peer requests a path. The endpoint answers at once. */

@@ -53,7 +53,6 @@ static int accept_path_request(struct verbs_path *path, const struct incoming *i
         result = verbs_path_pair_connect(path);
     if (result)
         return result;
-    path->qp_context->id = path->id;
     length = encode_answer(incoming, path->qp->qp_num, hello, length, data);
     param = verbs_path_parameters_build(path, bytes, verbs_private_data_encode(bytes, data, length));
     return verbs_calls.accept(path->id, &param) == 0 ? 0 : -errno;

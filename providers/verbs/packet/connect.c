@@ -65,20 +65,24 @@ static void path_connected(struct verbs_path *path)
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
-/* Resolve the way to the peer, by a new id. The events of the id follow. */
+/*
+ * Resolve the way to the peer, by a new id, whose events follow. A new queue pair comes first: each request states its number,
+ * by which connection managers tell callers apart.
+ */
 static int open_path_id(struct verbs_path *path, char *text, size_t text_size)
 {
     struct verbs_rdm *rdm = path->rdm;
     const struct ofp_peer *peer = path->base->peer;
     union tcp_address from = rdm->address, to;
-    int result;
+    int result = tcp_address_parse(peer->address, peer->address_length, &to) ? -EINVAL : verbs_path_pair_open(path);
 
-    if (tcp_address_parse(peer->address, peer->address_length, &to) != 0)
-        return -EINVAL;
-    result = verbs_id_open(rdm->domain, &path->listener, &from, NULL, &path->id, text, text_size);
     if (!result)
-        verbs_id_set_traffic_class(path->id, peer->endpoint);
-    if (!result && verbs_calls.resolve_addr(path->id, NULL, &to.any, VERBS_RESOLVE_MS) != 0) {
+        result = verbs_id_open(rdm->domain, &path->listener, &from, NULL, &path->id, text, text_size);
+    if (result)
+        return result;
+    path->qp_context->id = path->id;
+    verbs_id_set_traffic_class(path->id, peer->endpoint);
+    if (verbs_calls.resolve_addr(path->id, NULL, &to.any, VERBS_RESOLVE_MS) != 0) {
         result = -errno;
         snprintf(text, text_size, "the connection manager finds no way there: %s", strerror(-result));
     }
@@ -103,12 +107,7 @@ int verbs_path_connect(struct ofpi_path *base, const uint8_t *hello, size_t leng
     verbs_path_init(path, base, VERBS_PATH_REQUESTED, verbs_path_event_handle);
     verbs_path_key_start(path);
     build_first_request(path, hello, length);
-    /* The queue pair comes first: each request states its number, by which the connection manager tells callers apart. */
-    result = verbs_path_pair_open(path);
-    if (!result)
-        result = open_path_id(path, text, text_size);
-    if (!result)
-        path->qp_context->id = path->id;
+    result = open_path_id(path, text, text_size);
     if (result)
         verbs_path_remove(path);
     return result;
@@ -212,19 +211,19 @@ static struct verbs_facts *create_facts(struct verbs_path *path, const struct ve
     return NULL;
 }
 
-/* Request the path once more, by another id. */
+/*
+ * Request the path once more, by another id and another queue pair: a late copy of the first request would make the other
+ * side's connection manager reject a second one with the same number as stale.
+ */
 static void request_again(struct verbs_path *path)
 {
     char text[OFP_TEXT_MAX] = "";
     int result;
 
-    verbs_id_close_later(path->rdm->domain, path->id, NULL);
-    path->id = NULL;
+    verbs_path_id_close(path);
     result = open_path_id(path, text, sizeof(text));
     if (result)
         report_rejection(path, ofpi_meet_is_shortage(-result), -result, text[0] ? text : strerror(-result));
-    else
-        path->qp_context->id = path->id;
 }
 
 /* The peer has refused the key. False: there is no further one. */

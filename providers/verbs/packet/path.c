@@ -86,7 +86,7 @@ int verbs_path_pair_open(struct verbs_path *path)
     return result;
 }
 
-static void remove_path_pair(struct verbs_path *path)
+static void detach_path_pair(struct verbs_path *path)
 {
     OFP_CHECK(path->rdm->cq_reserved >= path->rdm->depth);
     verbs_number_remove(path->rdm, path);
@@ -115,25 +115,30 @@ static void stop_path(struct verbs_path *path)
         verbs_qp_fail(path->qp);
     if (path->moves) {
         verbs_qp_close(path->qp);
-        remove_path_pair(path);
+        detach_path_pair(path);
     }
     verbs_path_sends_cancel(path);
     OFP_CHECK(verbs_send_queue_is_empty(&path->queue) && !path->moves);
 }
 
-void verbs_path_remove(struct verbs_path *path)
+void verbs_path_id_close(struct verbs_path *path)
 {
-    struct ibv_qp *qp;
+    struct ibv_qp *qp = path->qp;
 
-    stop_path(path);
-    OFP_CHECK(path->stopped && !path->moves);
-    qp = path->qp;
+    OFP_CHECK(!path->moves);
     if (qp && !path->id)
         verbs_qp_close(qp);
     if (qp)
-        remove_path_pair(path);
+        detach_path_pair(path);
     if (path->id)
         verbs_id_close_later(path->rdm->domain, path->id, qp);
+    path->id = NULL;
+}
+
+void verbs_path_remove(struct verbs_path *path)
+{
+    stop_path(path);
+    verbs_path_id_close(path);
     free(path->facts);
     verbs_path_key_end(path);
     ofp_list_remove(&path->node);

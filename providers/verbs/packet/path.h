@@ -13,7 +13,9 @@ void verbs_path_init(struct verbs_path *path, struct ofpi_path *base, enum verbs
                      void (*event)(struct verbs_listener *listener, const struct verbs_event *event));
 /* Create the queue pair. A negative errno: there is none. */
 int verbs_path_pair_open(struct verbs_path *path);
-/* Release the id and the queue pair of a path. */
+/* Release the id and the queue pair of a path, which has no work in flight. Another id may take their place. */
+void verbs_path_id_close(struct verbs_path *path);
+/* End a path, and release its id and its queue pair. */
 void verbs_path_remove(struct verbs_path *path);
 /* Entry of the channel's table. */
 void verbs_path_close(struct ofpi_path *path);
