@@ -15,6 +15,7 @@ import select
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import ofipy
@@ -27,15 +28,20 @@ COPIES = 10_000
 TIMEOUT = 60
 
 
-def first_request(cable: socket.socket, target: str) -> bytes:
-    """Wait for a request to the target; the packet from its IP header on, without checksum."""
+def requests(cable: socket.socket, target: str) -> Iterator[bytes]:
+    """Wait for each request to the target; the packet from its IP header on, without checksum."""
     deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         packet = cable.recv(65536)[wire.ETHERNET :]
         if packet[16:20] == socket.inet_aton(target) and wire.mad_of(packet, wire.REQUEST):
             assert wire.checksum(packet[:-4]) == packet[-4:], "this is not how the checksum is made"
-            return packet[:-4]
+            yield packet[:-4]
     raise TimeoutError(f"no request to {target} has left")
+
+
+def queue_pair_of(request: bytes) -> bytes:
+    place = wire.START + wire.QUEUE_PAIR
+    return request[place : place + 3]
 
 
 def copy(request: bytes, *, queue_pair: int | None) -> bytes:
@@ -72,9 +78,12 @@ def main() -> None:
     with wire.listen() as cable, ofipy.open(provider="verbs", progress="auto") as caller:
         cable.settimeout(TIMEOUT)
         caller.tsend(b"", caller.insert(address), tag=0, complete="transmit").wait(timeout=TIMEOUT)
-        request = first_request(cable, target)
+        made = requests(cable, target)
+        request = next(made)
         if how == "stale":
-            raw.sendto(copy(request, queue_pair=None), (target, 0))
+            # Each request of a caller with a key states a queue pair of its own; that of the second one is connected.
+            proof = next(each for each in made if queue_pair_of(each) != queue_pair_of(request))
+            raw.sendto(copy(proof, queue_pair=None), (target, 0))
             print("sent", flush=True)
             os.read(0, 1)
             return
