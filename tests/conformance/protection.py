@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import ofipy
 from ofipy._base import lifetime
+from ofipy._base.linger import Departure
 
 
 def requires_encryption() -> bool:
@@ -40,7 +41,9 @@ def check_protection(found: Counter[str]) -> None:
 def watch_endpoints(patch: Callable[..., None]) -> Counter[str]:
     """Count the peers of each endpoint of this process that must encrypt, whenever connections are about to end.
 
-    Those are the moments at which anything begins to close, lingers, or has lingered, and a connection is shut down.
+    Those are the moments at which anything begins to close, lingers, or has lingered, and a connection is shut down. A
+    helper thread may connect and move everything between two looks of a close. The connection ends only as the endpoint
+    drains.
     """
     found: Counter[str] = Counter()
     watched: WeakSet[ofipy.Endpoint] = WeakSet()
@@ -62,6 +65,7 @@ def watch_endpoints(patch: Callable[..., None]) -> Counter[str]:
     patch(ofipy.Endpoint, "enable", enable_and_watch)
     patch(ofipy.Endpoint, "_closing", count_first(ofipy.Endpoint._closing))
     patch(ofipy.Endpoint, "shutdown", count_first(ofipy.Endpoint.shutdown))
+    patch(Departure, "drains", count_first(Departure.drains))
     patch(lifetime, "_part", count_first(lifetime._part))
     patch(lifetime, "_progress_all", count_first(lifetime._progress_all))
     return found
