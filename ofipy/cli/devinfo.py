@@ -21,7 +21,7 @@ from ofipy.host.counter import read_port_counters
 from ofipy.host.device import DEVICES, Device, Port, read_device, read_devices
 from ofipy.host.flow import read_flow_control
 from ofipy.host.meaning import RETRIES
-from ofipy.host.network import read_interface
+from ofipy.host.network import INTERFACES, read_interface
 from ofipy.host.tree import Tree
 
 __all__ = ["describe_device", "show_devices"]
@@ -79,7 +79,7 @@ def show_devices(
         if watch is not None:
             watch_devices(
                 look,
-                lambda tree: [describe_device(tree, each) for each in choose_devices(tree, place)],
+                lambda tree: describe_present(tree, choose_devices(tree, place)),
                 seconds=watch,
                 number=number,
                 as_json=as_json,
@@ -143,6 +143,20 @@ def describe_device(tree: Tree, device: Device) -> dict[str, Any]:
         found = {each.name: each.value for each in read_port_counters(tree, folder)}
         port["retries"] = {name: found[name] for name in found if name in RETRIES}
     return document
+
+
+def describe_present(tree: Tree, devices: Sequence[Device]) -> list[dict[str, Any]]:
+    """The devices in the document, without what goes while it is read: values of files that are gone are none."""
+    described = [describe_device(tree, each) for each in devices]
+    for document in described:
+        ports = f"{DEVICES}/{document['name']}/ports"
+        document["ports"] = [
+            each for each in document["ports"] if tree.place(f"{ports}/{each['number']}") is not None
+        ]
+        document["interfaces"] = [
+            each for each in document["interfaces"] if tree.place(f"{INTERFACES}/{each['name']}") is not None
+        ]
+    return [each for each in described if tree.place(f"{DEVICES}/{each['name']}") is not None]
 
 
 def show_table(devices: Sequence[Device], described: Sequence[dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ofipy.cli.devinfo import describe_device
+from ofipy.cli.devinfo import describe_present
 from ofipy.cli.devinfo_watch import find_changes, flatten
 from ofipy.host.device import read_devices
 from ofipy.host.tree import Tree
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
 
 def values(root: Path) -> dict[tuple[str, str], Any]:
     tree = Tree(str(root))
-    return flatten([describe_device(tree, each) for each in read_devices(tree)])
+    return flatten(describe_present(tree, read_devices(tree)))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,46 @@ def test_figures_are_no_events(root: Path) -> None:
     assert list(find_changes(before, values(root))) == []
 
 
+@pytest.mark.parametrize(
+    ("read", "gone", "left"),
+    [
+        ("fw_ver", "sys/class/infiniband/mlx5_10", set()),
+        ("rate", PORT, {"mlx5_10", "ens1f0np0"}),
+        ("operstate", "sys/class/net/ens1f0np0", {"mlx5_10", "mlx5_10/1"}),
+    ],
+    ids=["device", "port", "interface"],
+)
+def test_what_goes_while_it_is_read_is_gone(
+    root: Path, monkeypatch: pytest.MonkeyPatch, read: str, gone: str, left: set[str]
+) -> None:
+    """Otherwise the rest of its values would change to none, as if the device were there without them."""
+    line = Tree.line
+
+    def go_and_read(tree: Tree, path: str) -> str | None:
+        if path.endswith(f"/{read}"):
+            (root / gone).rename(root / "gone")
+        return line(tree, path)
+
+    before = values(root)
+    monkeypatch.setattr(Tree, "line", go_and_read)
+    now = values(root)
+    assert {place for place, _ in now} == left
+    changes = list(find_changes(before, now))
+    assert {place for place, name, _, _ in changes if name == "presence"} == {
+        place for place, _ in before
+    } - left
+    # The parameters of congestion control lie below the interface.
+    others = {name.partition(" ")[0] for _, name, _, _ in changes} - {"presence"}
+    assert others == ({"congestion_control"} if read == "operstate" else set())
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write as the kernel does: whoever reads finds the old text or the new one."""
+    new = file.with_name("new")
+    new.write_text(text)
+    new.replace(file)
+
+
 @contextmanager
 def watching(root: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command, which has looked once. Yields it with its first line."""
@@ -94,7 +134,7 @@ def test_a_port_that_goes_down_and_a_device_that_goes(root: Path) -> None:
     with watching(root, "--json") as (process, first):
         assert process.stdout is not None
         assert json.loads(first)["devices"][0]["ports"][0]["state"] == "ACTIVE"
-        (root / PORT / "state").write_text("1: DOWN\n")
+        write_whole(root / PORT / "state", "1: DOWN\n")
         change = json.loads(process.stdout.readline())
         assert change.pop("time") > 1e9
         assert change == {"schema": 1, "place": "mlx5_10/1", "name": "state", "from": "ACTIVE", "to": "DOWN"}
@@ -114,7 +154,7 @@ def test_lines_for_people(root: Path) -> None:
     with watching(root, "mlx5_10/1") as (process, first):
         assert process.stdout is not None
         assert first.startswith("mlx5_10")
-        (root / PORT / "state").write_text("1: DOWN\n")
+        write_whole(root / PORT / "state", "1: DOWN\n")
         for line in process.stdout:
             if "→" in line:
                 break
