@@ -24,7 +24,7 @@ from ofipy.host.meaning import RETRIES
 from ofipy.host.network import INTERFACES, read_interface
 from ofipy.host.tree import Tree
 
-__all__ = ["describe_device", "show_devices"]
+__all__ = ["describe_device", "describe_present", "show_devices"]
 
 SCHEMA = 1
 HEADINGS = (
@@ -146,7 +146,7 @@ def describe_device(tree: Tree, device: Device) -> dict[str, Any]:
 
 
 def describe_present(tree: Tree, devices: Sequence[Device]) -> list[dict[str, Any]]:
-    """The devices in the document, without what goes while it is read: values of files that are gone are none."""
+    """The devices in the document, without those parts that went while they were read: their values would be none."""
     described = [describe_device(tree, each) for each in devices]
     for document in described:
         ports = f"{DEVICES}/{document['name']}/ports"
