@@ -56,6 +56,7 @@ class Farewell:
         self._lives: dict[int, Request[Any]] = {}
         self._messages: dict[int, Request[Any]] = {}  # the one under way to each rank
         self._thread: threading.Thread | None = None
+        self._neighbours_know = threading.Event()
 
     @property
     def address(self) -> bytes:
@@ -70,6 +71,10 @@ class Farewell:
         self._thread = threading.Thread(target=self._serve, name="ofipy-farewell", daemon=True)
         self._thread.start()
 
+    def await_neighbours(self, deadline: Deadline) -> None:
+        """Wait until the neighbours have the first message of this process, so that they would notice its death."""
+        self._neighbours_know.wait(min(deadline.left(), threading.TIMEOUT_MAX))
+
     # ------------------------------------------------------------------------------------------------ the thread
 
     def _serve(self) -> None:
@@ -82,8 +87,12 @@ class Farewell:
                 while self._news.test():
                     self._read_news()
                 self._look_at_peers()
+                if not self._messages:
+                    self._neighbours_know.set()
         except (Canceled, Closed):
             return
+        finally:
+            self._neighbours_know.set()  # nobody waits for a thread that has ended
 
     def _sleep(self) -> None:
         """Until something has happened, or what was learned may be told."""

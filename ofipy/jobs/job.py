@@ -124,7 +124,7 @@ class Job(ProcessBound):
             [rank for rank, address in enumerate(addresses) if blobs[rank][0] or address.connects_only]
         )
         peers = [endpoint.insert(address) for address in addresses]
-        self._member.follow(endpoint, peers)
+        self._member.follow(endpoint, peers, deadline)
         self._member.gather(b"", deadline)
         return peers
 

@@ -156,10 +156,12 @@ class Member:
             )
         return [block] if self._exchange is None else self._exchange.gather(block, deadline)
 
-    def follow(self, endpoint: Endpoint[Domain], peers: Sequence[Peer]) -> None:
-        """Have an endpoint know which of its peers, given by rank, have left the job."""
+    def follow(self, endpoint: Endpoint[Domain], peers: Sequence[Peer], deadline: Deadline) -> None:
+        """Have an endpoint know which of its peers, given by rank, have left the job, and others that this one has."""
         if self._roster is not None:
             self._roster.follow(endpoint, peers)
+        if self._farewell is not None:
+            self._farewell.await_neighbours(deadline)
 
     def leave(self, *, died: bool) -> None:
         """The process's last act: tell the others. The launcher is not told of a death, so it ends the job."""

@@ -2,18 +2,34 @@
 """A job whose ranks in LEAVE leave it early, in the way HOW; the others say what they hear of it.
 
 HOW is what the process does: `ends`, `raises`, `exits`, `kills`; `sends` gives every other rank messages first,
-long ones that are waited for and short ones that nobody has asked for yet.
+long ones that are waited for and short ones that nobody has asked for yet. With SLOW, those who leave greet their
+neighbours that many seconds late.
 """
 
 import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 import ofipy
+from ofipy.jobs.farewell import Farewell
 
 leave, how = {int(rank) for rank in os.environ["LEAVE"].split(",")}, os.environ["HOW"]
 listed = os.environ.get("ADDRESSES")
+
+
+def be_slow(greet: Callable[[Farewell], None], seconds: float) -> Callable[[Farewell], None]:
+    def greet_late(farewell: Farewell) -> None:
+        if farewell._rank in leave:
+            time.sleep(seconds)
+        greet(farewell)
+
+    return greet_late
+
+
+if "SLOW" in os.environ:
+    Farewell._serve = be_slow(Farewell._serve, float(os.environ["SLOW"]))  # type: ignore[method-assign]
 job = ofipy.job(addresses=listed.split(","), rank=int(os.environ["NUMBER"])) if listed else ofipy.job()
 options = {"threading": "domain", "progress": "manual"} if os.environ.get("THREADING") == "domain" else {}
 ep = ofipy.open(**options)

@@ -87,6 +87,12 @@ def test_how_it_ended(how: str, reason: str, provider: str) -> None:
     check(run_torchrun(3, settings({0}, how, OFIPY_PROVIDER=provider)), 3, {0}, reason)
 
 
+def test_a_rank_that_dies_at_once_has_died() -> None:
+    """Whoever has the peers of a job is known to its neighbours, however late its own thread ran."""
+    environment = settings({0}, "kills", OFIPY_PROVIDER="tcp", SLOW="0.3")
+    check(run_torchrun(3, environment), 3, {0}, "died")
+
+
 def test_with_a_list_of_addresses() -> None:
     environment = settings({0}, "ends", ADDRESSES=f"localhost:{free_port()},localhost,localhost")
     ran = run_each([environment | {"NUMBER": str(rank)} for rank in range(3)], program=LEAVER)
