@@ -20,6 +20,8 @@ OpenEndpoint = Callable[..., ofipy.Endpoint]
 TIMEOUT = 30
 # More than the whole test may take: who waits so long, and should not, hangs.
 FOR_EVER = 600
+# What an error says of an attempt that should end after two seconds, and on a busy machine ends later.
+TWO_OR_MORE = r"tried for ([2-9]|\d{2,}) s"
 # Seconds after which the peer opens.
 LATER = 0.3
 TAG = 7
@@ -218,7 +220,7 @@ def test_the_error_says_what_set_the_time(
     sent = ep.tsend(b"in vain", ep.av.insert(f"localhost:{service}"), tag=TAG)
     with pytest.raises(ofipy.TimedOut):
         insert(ep, service, wait=2)
-    with pytest.raises(ofipy.ConnectionRefused, match=r"tried for 2 s \(insert\(wait=\)\)"):
+    with pytest.raises(ofipy.ConnectionRefused, match=TWO_OR_MORE + r" \(insert\(wait=\)\)"):
         sent.wait(timeout=TIMEOUT)
 
 
@@ -236,7 +238,7 @@ def test_who_never_comes_is_given_up(
     with caplog.at_level(logging.WARNING, "ofipy"):
         for request in sent:
             with pytest.raises(
-                ofipy.ConnectionRefused, match=r"tried for 2 s \(OFIPY_CONNECT_TIMEOUT\)"
+                ofipy.ConnectionRefused, match=TWO_OR_MORE + r" \(OFIPY_CONNECT_TIMEOUT\)"
             ) as caught:
                 request.wait(timeout=TIMEOUT)
             # All of them end at once.
