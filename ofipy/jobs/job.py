@@ -95,7 +95,7 @@ class Job(ProcessBound):
         """Exchange the addresses of an endpoint of each process, and enter them.
 
         Nobody sends by its endpoint before all have entered all. In an address vector that was empty the peer of
-        rank r is number r.
+        rank r is number r. When this returns, other processes of the job would notice the death of any of them.
 
         Parameters
         ----------

@@ -157,7 +157,10 @@ class Member:
         return [block] if self._exchange is None else self._exchange.gather(block, deadline)
 
     def follow(self, endpoint: Endpoint[Domain], peers: Sequence[Peer], deadline: Deadline) -> None:
-        """Have an endpoint know which of its peers, given by rank, have left the job, and others that this one has."""
+        """Have an endpoint know which of its peers, given by rank, have left the job.
+
+        It returns once the neighbours of this process would notice its death, or the deadline has passed.
+        """
         if self._roster is not None:
             self._roster.follow(endpoint, peers)
         if self._farewell is not None:
