@@ -16,6 +16,8 @@
 #define HELLO_SIZE (TCP_HEADER_BASE + 5 * 8)
 #define PROOF_MESSAGE_SIZE (TCP_HEADER_BASE + TCP_PROOF_SIZE)
 #define NONCE_SIZE (TCP_NONCE_WORDS * 8)
+/* Of the accepted endpoints, bytes of unexpected messages: less than the default's share for one peer. */
+#define LIMIT (UINT64_C(2) << 20)
 
 static void node_open_with(struct node *node, const char *key)
 {
@@ -191,6 +193,38 @@ static void test_a_stock_client_is_refused(void **state)
     node_close(&server);
 }
 
+static struct ofp_endpoint *endpoint_open_limited(struct node *node, uint64_t request)
+{
+    struct ofp_endpoint_attr attr = {
+        .tx_cq = node->cq, .rx_cq = node->cq, .eq = node->eq, .request = request, .unexpected_limit = LIMIT};
+    struct ofp_endpoint *endpoint;
+    char text[OFP_TEXT_MAX];
+
+    assert_int_equal(ofp_endpoint_open(node->domain, &attr, &endpoint, text, sizeof(text)), 0);
+    return endpoint;
+}
+
+static uint64_t decode_grant(const uint8_t *bytes, enum tcp_op op)
+{
+    struct tcp_header header;
+
+    assert_int_equal(tcp_header_decode(bytes, false, true, &header), 0);
+    assert_int_equal(header.op, op);
+    return header.words[0];
+}
+
+/* The listener grants nothing beyond the minimum, and the accepted endpoint its share of its own limit. */
+static void expect_share_of_limit(struct node *server, int fd, const uint8_t hello[HELLO_SIZE])
+{
+    uint8_t credit[TCP_HEADER_BASE + 8];
+    uint64_t granted;
+
+    assert_int_equal(decode_grant(hello, TCP_HELLO), 0);
+    assert_true(raw_read(server, fd, credit, sizeof(credit)));
+    granted = TCP_WINDOW_MIN + decode_grant(credit, TCP_CREDIT);
+    assert_true(granted > TCP_WINDOW_MIN && granted <= LIMIT / 16);
+}
+
 enum attempt {
     NO_PROOF_BUT_A_MESSAGE,
     NO_PROOF_BUT_A_REQUEST,
@@ -258,11 +292,12 @@ static void test_clients_that_prove_nothing(void **state)
         raw_control(fd, TCP_CONNREQ, received, "now");
         {
             struct ofp_event event = expect_event(&server, OFP_EVENT_CONNREQ, 0, "now");
-            struct ofp_endpoint *endpoint = endpoint_open(&server, event.handle);
+            struct ofp_endpoint *endpoint = endpoint_open_limited(&server, event.handle);
 
             assert_int_equal(ofp_accept(endpoint, "welcome", 7), 0);
             expect_event(&server, OFP_EVENT_CONNECTED, 0, "");
             expect_control(&server, fd, TCP_CONNRESP, "welcome");
+            expect_share_of_limit(&server, fd, hello);
             close(fd);
             expect_event(&server, OFP_EVENT_SHUTDOWN, OFP_EPEERLOST, "");
             assert_int_equal(ofp_endpoint_close(endpoint, SECOND), 0);

@@ -22,11 +22,13 @@
 /* Words of TCP_HELLO. */
 enum { HELLO_WINDOW, HELLO_NONCE };
 
-/* The share of the unexpected limit that this endpoint can grant each peer, if no message is received. */
+/*
+ * The share of the unexpected limit that this endpoint can grant each peer, if no message is received. A listener with
+ * a key sends its hello before the endpoint exists, so it grants the minimum; tcp_credit_grant_share grants the rest.
+ */
 static uint64_t compute_window(const struct tcp_endpoint *endpoint)
 {
-    /* A listener with a key sends its hello before an endpoint exists. */
-    uint64_t limit = endpoint->base ? endpoint->base->unexpected_limit : tcp_core->param_size("UNEXPECTED_SIZE");
+    uint64_t limit = endpoint->base ? endpoint->base->unexpected_limit : 0;
     uint64_t peers = 16, window;
 
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections && peers < 1024;
@@ -74,6 +76,17 @@ static void grant_credit(struct tcp_connection *connection)
         ofp_list_remove(&connection->creditor);
     connection->allowance += connection->owed;
     connection->owed = 0;
+    tcp_header_send(connection, &credit);
+}
+
+void tcp_credit_grant_share(struct tcp_connection *connection)
+{
+    uint64_t window = compute_window(connection->endpoint), granted = connection->allowance + connection->owed;
+    struct tcp_header credit = {.op = TCP_CREDIT, .words = {window - granted}};
+
+    if (window <= granted)
+        return;
+    connection->allowance += window - granted;
     tcp_header_send(connection, &credit);
 }
 

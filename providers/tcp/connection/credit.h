@@ -21,6 +21,8 @@ static inline void tcp_credit_charge(struct tcp_connection *connection, uint64_t
 }
 /* Charge the peer's allowance for its message. False: it exceeded the allowance, and the connection is over. */
 bool tcp_allowance_charge(struct tcp_connection *connection, uint64_t length);
+/* Grant the rest of the endpoint's share to a peer whose hello came from the listener. */
+void tcp_credit_grant_share(struct tcp_connection *connection);
 /* Grant the owed credit again, now or when the core has space. */
 void tcp_credit_grant_owed(struct tcp_connection *connection);
 int tcp_credit_grant_deferred(struct tcp_endpoint *endpoint);

@@ -150,7 +150,9 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     endpoint->request = NULL;
     connection->peer = peer;
     tcp_peer_of(peer)->connection = connection;
-    if (connection->extended && !connection->proven)
+    if (connection->extended && connection->proven)
+        tcp_credit_grant_share(connection);
+    else if (connection->extended)
         tcp_hello_send(connection);
     tcp_peer_report_up(peer);
     return 0;
