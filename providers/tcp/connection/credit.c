@@ -1,41 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Credit for eager payload between ofipy peers. A sender charges its credit for each message; without credit it
- * announces the message. A receiver grants a window in its hello, and grants used credit again when the core has space
- * for it.
+ * announces the message. A receiver grants a window in its hello, and used credit again when the core has space for it.
  *
  * At each side `credit` is what it may send, `allowance` what the peer may send, `owed` what has been used and not been
- * granted
- * again. The sum of allowance and owed is the granted window: only return_allowance (message.c) reverses a charge. The
- * caller
- * holds the domain's lock.
+ * granted again. The sum of allowance and owed is the granted window: only return_allowance (message.c) reverses a
+ * charge. The caller holds the domain's lock.
  */
 #include "connection/credit.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "connection/connection.h"
 #include "stream/queue.h"
 #include "stream/send.h"
 
-/* Words of TCP_HELLO. */
-enum { HELLO_WINDOW, HELLO_NONCE };
+enum { HELLO_WINDOW, HELLO_NONCE }; /* words of TCP_HELLO */
 
-/*
- * The share of the unexpected limit that this endpoint can grant each peer, if no message is received. A listener with
- * a key sends its hello before the endpoint exists, so it grants the minimum; tcp_credit_grant_share grants the rest.
- */
+/* The share of the unexpected limit that this endpoint can grant each peer, if no message is received. */
 static uint64_t compute_window(const struct tcp_endpoint *endpoint)
 {
-    uint64_t limit = endpoint->base ? endpoint->base->unexpected_limit : 0;
-    uint64_t peers = 16, window;
+    /* A listener with a key sends its hello before an endpoint exists: it grants the minimum. */
+    uint64_t limit = endpoint->base ? endpoint->base->unexpected_limit : 0, peers = 16;
 
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections && peers < 1024;
          node = node->next)
         peers++;
-    window = limit / peers;
-    return window > TCP_WINDOW_MIN ? window : TCP_WINDOW_MIN;
+    return limit / peers > TCP_WINDOW_MIN ? limit / peers : TCP_WINDOW_MIN;
 }
 
 void tcp_hello_send(struct tcp_connection *connection)
@@ -52,8 +43,6 @@ void tcp_hello_send(struct tcp_connection *connection)
     tcp_header_send(connection, &hello);
     tcp_queue_flush(connection);
 }
-
-/* ----------------------------------------------------------------------------------------------------------- credit */
 
 bool tcp_allowance_charge(struct tcp_connection *connection, uint64_t length)
 {
@@ -81,13 +70,10 @@ static void grant_credit(struct tcp_connection *connection)
 
 void tcp_credit_grant_share(struct tcp_connection *connection)
 {
-    uint64_t window = compute_window(connection->endpoint), granted = connection->allowance + connection->owed;
-    struct tcp_header credit = {.op = TCP_CREDIT, .words = {window - granted}};
+    uint64_t rest = compute_window(connection->endpoint) - connection->allowance - connection->owed;
 
-    if (window <= granted)
-        return;
-    connection->allowance += window - granted;
-    tcp_header_send(connection, &credit);
+    connection->allowance += rest;
+    tcp_header_send(connection, &(struct tcp_header){.op = TCP_CREDIT, .words = {rest}});
 }
 
 void tcp_credit_grant_owed(struct tcp_connection *connection)

@@ -4,9 +4,8 @@
  * connection each, and there may be thousands, so all of a domain share one. Each then costs one descriptor, its socket.
  *
  * The connection that was read last is hot: progress reads it in every call, and polls epoll for the others less often.
- * After
- * HOT_TURNS calls it is removed from epoll. All functions need the domain's lock; the reactor calls poller_woken with
- * it.
+ * After HOT_TURNS calls it is removed from epoll. All functions need the domain's lock; the reactor calls poller_woken
+ * with it.
  */
 #include "connection/poller.h"
 
