@@ -374,10 +374,10 @@ from connected_pair import connected
 for client, server in connected():
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (4 << 20, 4 << 20))
     for what in (
-        lambda: client.register(np.zeros(16 << 20, np.uint8)),
-        lambda: client.empty(16 << 20),
-        lambda: client.send(np.zeros(16 << 20, np.uint8)).wait(timeout=30),
-        lambda: client.recv_into(np.zeros(16 << 20, np.uint8)).wait(timeout=30),
+        lambda: client.register(np.zeros(8 << 20, np.uint8)),
+        lambda: client.empty(8 << 20),
+        lambda: client.send(np.zeros(8 << 20, np.uint8)).wait(timeout=30),
+        lambda: client.recv_into(np.zeros(8 << 20, np.uint8)).wait(timeout=30),
     ):
         try:
             what()
