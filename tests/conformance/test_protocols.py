@@ -99,15 +99,14 @@ def check_messages(
 ) -> set[str]:
     """Messages are counted as the rows say. Returns the protocols of those that were received."""
     received_by = set()
-    reply = np.zeros(1, np.uint8)
     whole = share(here, there, peer, reader) if memory == "shared" else np.empty(LONGEST, np.uint8)
     for length in lengths_of(here.protocols(peer)):
         payload, target = whole[:length], np.empty(length, np.uint8)
         payload[:] = 7
         receive = there.recv_into(target, source)
         # What the receiver has granted again for the message before arrives before this reply.
-        answer = here.recv_into(reply, peer)
-        there.send(reply, source).wait(timeout=TIMEOUT)
+        answer = here.recv_into(bytearray(1), peer)
+        there.send(bytes(1), source).wait(timeout=TIMEOUT)
         answer.wait(timeout=TIMEOUT)
         sent, received = row_of(here.protocols(peer), length), None
         assert sent is not None

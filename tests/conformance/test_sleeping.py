@@ -113,7 +113,7 @@ def test_completions_that_nobody_reads(
 ) -> None:
     """They keep the descriptor readable for whoever sleeps on it, and no loop busy that waits for something else.
 
-    The loop pauses for a millisecond before each look. One that still watches the descriptor looks again at once.
+    The loop pauses for a millisecond before each look. Without the pause it would look again at once.
     """
     ep.post_tsend(ep.register(bytearray(8)), me, tag=3, context=1)
     ep.trecv_into(bytearray(8), me, tag=3).wait(timeout=TIMEOUT)
