@@ -9,10 +9,12 @@ What a sanitizer finds is printed with the stacks of C and of Python, and ends t
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from . import quiet_fork
 from .builds import TREE, install, make_environment
 
 ENVIRONMENT = TREE / "build" / "sanitized"
@@ -27,7 +29,15 @@ def build() -> Path:
     variables = {"LD_PRELOAD": runtime("libasan.so"), "ASAN_OPTIONS": "detect_leaks=0"}
     fake = TREE / "tests" / "fake_provider"
     install(python, fake, build=builds / "fake", options=OPTIONS, variables=variables)
+    let_forks_wait()
     return python
+
+
+def let_forks_wait() -> None:
+    """Have every interpreter of the environment fork only while its other threads sleep."""
+    site = next(ENVIRONMENT.glob("lib/python*/site-packages"))
+    shutil.copy(Path(quiet_fork.__file__), site / "quiet_fork.py")
+    (site / "quiet_fork.pth").write_text("import quiet_fork; quiet_fork.register()\n")
 
 
 def runtime(name: str) -> str:
