@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent / "hosts"))
 from login import prepare
 from pair_of_guests import boot
 
-LOST_PEERS = int(os.environ.get("OFIPY_LOST_PEERS", "200"))
+LOST_PEERS = int(os.environ.get("OFIPY_LOST_PEERS", "1000"))
 RUNS = int(os.environ.get("OFIPY_RUNS", "2"))
 # Of a boot at most; losses.py needs a small part of a second for each peer, doctor.py some for each run.
 SECONDS = 1500 + LOST_PEERS // 10 + 100 * RUNS

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Peers that are killed, half of them in the middle of a message: their packet buffers come back.
 
-``OFIPY_LOST_PEERS`` is how many, 200 unless it is set.
+A kernel either returns such a buffer with a flushed completion, as that of Debian 12 does since 6.1.176, or keeps it,
+and the endpoint finds it. The endpoint has fewer buffers than peers are killed so: without them it could not receive.
+
+``OFIPY_LOST_PEERS`` is how many are killed, 1,000 unless it is set.
 """
 
 import os
@@ -14,8 +17,9 @@ from other_host import PYTHON, ROOT, OtherHost
 
 import ofipy
 
-PEERS = int(os.environ.get("OFIPY_LOST_PEERS", "200"))
+PEERS = int(os.environ.get("OFIPY_LOST_PEERS", "1000"))
 AT_ONCE = 50
+BUFFERS = 400  # each peer is granted six or more while it is there
 SECONDS = 60
 TAG_HELLO, TAG_AFTERWARDS = 1, 3
 AFTERWARDS, AFTER_BYTES = 3000, 1000
@@ -59,9 +63,11 @@ with ofipy.open(provider="verbs", progress="auto") as ep:
 
 
 @pytest.mark.usefixtures("without_last_packets")
-def test_buffers_of_lost_peers_come_back(there: OtherHost) -> None:
+def test_buffers_of_lost_peers_come_back(there: OtherHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFIPY_VERBS_PACKET_BUFFERS", str(BUFFERS))
     with ofipy.open(provider="verbs", progress="auto") as ep:
         before = ep.stats()
+        assert before.packet_buffers <= BUFFERS < PEERS // 2
         began = time.monotonic()
         lose_peers(ep, there)
         spent = time.monotonic() - began
@@ -75,7 +81,6 @@ def test_buffers_of_lost_peers_come_back(there: OtherHost) -> None:
         after = ep.stats()
         print(f"packet buffers: {before.packet_buffers}, {after.packet_buffers_reclaimed} reclaimed")
         assert after.packet_buffers == before.packet_buffers
-        assert after.packet_buffers_reclaimed - before.packet_buffers_reclaimed >= PEERS // 4
 
 
 def lose_peers(ep: ofipy.Endpoint, there: OtherHost) -> None:
