@@ -131,6 +131,7 @@ class Poster:
     def __new__(
         cls,
         pointer: int,
+        memory: Any,
         domain: Any,
         vector: Any,
         find: Callable[[int, int], Any],

@@ -447,7 +447,7 @@ class EndpointAlias(Endpoint[P]):
         self._endpoint: Endpoint[P] = endpoint
         self._peers = endpoint._peers
         self._handle = pointer
-        self._poster = make_poster(pointer, self._domain, self._peers.vector)
+        self._poster = make_poster(pointer, self._domain, self._peers.vector, behind=endpoint._core.shell)
         provider = endpoint.provider
 
         def close(pointer: Any) -> None:

@@ -42,14 +42,17 @@ bind(
     ),
 )
 
-CLOSED = Poster(0, None, None, lambda address, length: None, [], lambda array, address, length: None, 0)
+CLOSED = Poster(0, None, None, None, lambda address, length: None, [], lambda array, address, length: None, 0)
 """The poster of what is not enabled: it posts nothing, and the general way says why."""
 
 
-def make_poster(pointer: Any, domain: MemoryDomain, vector: "weakref.ref[Any]") -> Poster:
-    """The poster of an open handle in C, for peers that refer to `vector`."""
+def make_poster(
+    pointer: Any, domain: MemoryDomain, vector: "weakref.ref[Any]", *, behind: Any = None
+) -> Poster:
+    """The poster of an open handle in C, for peers that refer to `vector`; of an alias, for the handle `behind` it."""
     return Poster(
         int(ffi.cast("uintptr_t", pointer)),
+        (pointer, behind),
         domain,
         vector,
         domain._memory.find,

@@ -372,6 +372,10 @@ int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr 
 /* Operations in flight end as ECANCELED. Blocks for at most `timeout`. -EBUSY while the endpoint has aliases. */
 int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout);
 int ofp_endpoint_retire(struct ofp_endpoint *endpoint, int64_t timeout);
+/*
+ * Free a retired endpoint. Requests of its receives that have a message, claimed or not, still read it: abandon, discard
+ * or accept them before.
+ */
 void ofp_endpoint_free(struct ofp_endpoint *endpoint);
 
 /*

@@ -30,7 +30,7 @@ struct ofp_request {
     uint32_t runs;                  /* counts starts, over all uses: a waiter detects that its operation has ended */
     struct ofp_list node;           /* free list, the queue's list of finished requests, or `awaiting` */
     struct ofpi_domain *domain;     /* not by way of `endpoint`, which may be closed before the request is read */
-    struct ofpi_endpoint *endpoint; /* valid while running or prepared */
+    struct ofpi_endpoint *endpoint; /* valid while running, prepared or with a message: ofp_endpoint_free */
     struct ofp_operation *prepared; /* the record of a prepared operation, NULL otherwise */
     struct ofpi_kept *kept;         /* owned; NULL: it has nothing */
     /*
