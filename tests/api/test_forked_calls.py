@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 import pytest
 
-import ofipy
-
 Run = Callable[..., str]
 PROVIDERS = ("shm", "tcp", "link", "fake")
 
@@ -17,8 +15,6 @@ PROVIDERS = ("shm", "tcp", "link", "fake")
 def test_every_call_in_a_forked_child(
     run: Run, monkeypatch: pytest.MonkeyPatch, provider: str, statistics: str
 ) -> None:
-    if not ofipy.getinfo(provider=provider):
-        pytest.skip(f"{provider} is not available")
     monkeypatch.setenv("OFIPY_STATS", statistics)
     said = run("forked_calls.py", provider, timeout=1200)
     for name in ("endpoint", "alias", "domain", "fabric", "cq", "av", "region", "request", "prepared"):
