@@ -131,7 +131,7 @@ class Poster:
     def __new__(
         cls,
         pointer: int,
-        memory: Any,
+        owner: Any,
         domain: Any,
         vector: Any,
         find: Callable[[int, int], Any],

@@ -19,20 +19,20 @@ static PyObject *post_trecv(PyObject *self, PyObject *const *arguments, Py_ssize
 
 static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"pointer", "memory", "domain", "vector", "find", "starts", "own", "own_above", NULL};
+    static char *names[] = {"pointer", "owner", "domain", "vector", "find", "starts", "own", "own_above", NULL};
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *memory, *domain, *vector, *find_allocation, *allocation_starts, *find_owned;
+    PyObject *owner, *domain, *vector, *find_allocation, *allocation_starts, *find_owned;
     unsigned long long pointer, owned_above;
     struct poster *poster;
 
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KOOOOO!OK", names, &pointer, &memory, &domain, &vector,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KOOOOO!OK", names, &pointer, &owner, &domain, &vector,
                                      &find_allocation, &PyList_Type, &allocation_starts, &find_owned, &owned_above))
         return NULL;
     poster = (struct poster *)allocate(type, 0);
     if (!poster)
         return NULL;
     poster->pointer = (struct ofp_endpoint *)(uintptr_t)pointer;
-    replace_object(&poster->memory, memory);
+    replace_object(&poster->owner, owner);
     replace_object(&poster->finder.domain, domain);
     replace_object(&poster->vector, vector);
     replace_object(&poster->finder.find_allocation, find_allocation);
@@ -47,7 +47,7 @@ static int poster_traverse(PyObject *self, visitproc visit, void *arg)
     struct poster *poster = (struct poster *)self;
 
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(poster->memory);
+    Py_VISIT(poster->owner);
     Py_VISIT(poster->finder.domain);
     Py_VISIT(poster->vector);
     Py_VISIT(poster->finder.find_allocation);
@@ -86,10 +86,10 @@ static void poster_dealloc(PyObject *self)
     Py_CLEAR(poster->finder.allocation_starts);
     Py_CLEAR(poster->finder.find_owned);
     /*
-     * The memory is released here and not by poster_clear: each request references its poster, and the garbage collector may
+     * The owner is released here and not by poster_clear: each request references its poster, and the garbage collector may
      * clear that before it clears the request. The core reads the endpoint when a request with a message is abandoned.
      */
-    Py_CLEAR(poster->memory);
+    Py_CLEAR(poster->owner);
     release(self);
     Py_DECREF(type);
 }

@@ -47,7 +47,7 @@ extern struct submit_python submit_python;
 struct poster {
     struct orphan_owner orphans;  /* the operations whose request is gone; all that requests know of a poster */
     struct ofp_endpoint *pointer; /* NULL once it is closed */
-    PyObject *memory;             /* the core's structs behind `pointer`, valid while it lives; owned */
+    PyObject *owner;              /* of the memory behind `pointer`, also once that is closed */
     PyObject *vector;             /* `_vector` of the peers that it accepts; owned, as all objects here */
     struct segment_finder finder;
     PyObject *last_peer; /* the last Peer that was accepted; NULL: none */
