@@ -134,7 +134,7 @@ class Handle:
         self.progress = progress
         # Other threads may be on their way into a call with the pointer when it is closed. They hold the object that
         # holds this, and the memory that C needs to say that it is closed goes with it.
-        self.shell = pointer
+        self.shell = (pointer, opening.memory if opening is not None else None)
         self.close_pointer = close
         self.parents = parents
         self.tree: _Tree = parents[0].tree if parents else _Tree()

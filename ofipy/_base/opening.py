@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ofipy._base.binding import ffi
+from ofipy._requests import CoreMemory
 
 __all__ = ["Opening"]
 
@@ -23,7 +24,7 @@ class Opening:
         Frees what was closed; of no effect before. Some objects have no memory apart.
     """
 
-    __slots__ = ("close", "find", "free", "held", "owned")
+    __slots__ = ("close", "find", "free", "memory", "owned")
 
     def __init__(
         self,
@@ -34,14 +35,18 @@ class Opening:
         self.find = find
         self.close = close
         self.free = free
-        self.held: Any = None
+        self.memory: CoreMemory | None = None  # frees with the last reference to it
         self.owned = False  # set right behind what makes the handle known, with no call in between
 
     def hold(self) -> Any:
-        """What C has opened, as a pointer with which the memory goes."""
+        """What C has opened, as a pointer that keeps the memory.
+
+        The garbage collector may end such a pointer before others that use the memory: those keep :attr:`memory`.
+        """
         assert self.free is not None
-        self.held = ffi.gc(self.find(), self.free)
-        return self.held
+        pointer = self.find()
+        self.memory = CoreMemory(pointer, self.free)
+        return ffi.gc(pointer, lambda _, memory=self.memory: None)
 
     def __enter__(self) -> Self:
         return self
@@ -54,6 +59,6 @@ class Opening:
         opened = self.find()
         if opened:
             self.close(opened)
-            # A pointer that holds it frees it later. One that was dropped before it was stored has freed nothing.
-            if self.free is not None and self.held is None:
+            # What keeps the memory frees it later. If it was dropped before it was stored, it has freed nothing.
+            if self.free is not None and self.memory is None:
                 self.free(opened)

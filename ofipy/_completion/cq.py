@@ -76,7 +76,7 @@ class CompletionQueue(Child[D]):
                 check(lib.ofp_cq_retire(pointer), operation="close a queue", provider=provider)
 
             pointer = opening.hold()
-            self._notices = Notices(int(ffi.cast("uintptr_t", pointer)), pointer, weakref.ref(self))
+            self._notices = Notices(int(ffi.cast("uintptr_t", pointer)), opening.memory, weakref.ref(self))
             self._own(
                 Handle(
                     pointer,

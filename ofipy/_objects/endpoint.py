@@ -239,7 +239,7 @@ class Endpoint(Child[P]):
                     departure=departure,
                 )
             )
-        self._poster = make_poster(self._handle, domain, self._peers.vector)
+        self._poster = make_poster(self._handle, self._core.shell, domain, self._peers.vector)
         number = lib.ofp_endpoint_id(self._handle)
         attributes.cq._endpoints[number] = attributes.send_cq._endpoints[number] = self
         if attributes.rx is not None:
@@ -441,13 +441,13 @@ class EndpointAlias(Endpoint[P]):
     _warns = False  # its endpoint does
 
     def __init__(self, endpoint: Endpoint[P], pointer: Any, opening: Opening) -> None:
-        if isinstance(endpoint, EndpointAlias):
-            endpoint = endpoint.endpoint
+        endpoint = endpoint.endpoint if isinstance(endpoint, EndpointAlias) else endpoint
         super().__init__(endpoint._domain, cq=endpoint._cq, av=endpoint._peers.av)
         self._endpoint: Endpoint[P] = endpoint
         self._peers = endpoint._peers
         self._handle = pointer
-        self._poster = make_poster(pointer, self._domain, self._peers.vector, behind=endpoint._core.shell)
+        owner = (opening.memory, endpoint._core.shell)
+        self._poster = make_poster(pointer, owner, self._domain, self._peers.vector)
         provider = endpoint.provider
 
         def close(pointer: Any) -> None:

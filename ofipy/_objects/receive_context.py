@@ -106,7 +106,7 @@ class ReceiveContext(Child[P]):
             if av is not None:
                 parents[av._core] = None
             self._own(Handle(self._handle, close, tuple(parents), "receive context", opening=opening))
-        self._poster = make_poster(self._handle, domain, self._peers.vector)
+        self._poster = make_poster(self._handle, self._core.shell, domain, self._peers.vector)
         self._cq._endpoints[self.id] = self
 
     @property

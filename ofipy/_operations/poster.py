@@ -46,13 +46,11 @@ CLOSED = Poster(0, None, None, None, lambda address, length: None, [], lambda ar
 """The poster of what is not enabled: it posts nothing, and the general way says why."""
 
 
-def make_poster(
-    pointer: Any, domain: MemoryDomain, vector: "weakref.ref[Any]", *, behind: Any = None
-) -> Poster:
-    """The poster of an open handle in C, for peers that refer to `vector`; of an alias, for the handle `behind` it."""
+def make_poster(pointer: Any, owner: Any, domain: MemoryDomain, vector: "weakref.ref[Any]") -> Poster:
+    """The poster of an open handle in C, whose memory `owner` keeps, for peers that refer to `vector`."""
     return Poster(
         int(ffi.cast("uintptr_t", pointer)),
-        (pointer, behind),
+        owner,
         domain,
         vector,
         domain._memory.find,

@@ -102,7 +102,7 @@ static bool add_module_types(PyObject *module)
            add_type(module, awaitable_type_create, "RequestBase") && add_type(module, poster_type_create, "Poster") &&
            add_type(module, group_place_type_create, "Place") && add_type(module, waiter_type_create, "Waiter") &&
            add_type(module, poller_type_create, "PollerBase") && add_type(module, notifier_type_create, "Notices") &&
-           add_type(module, hold_type_create, "Hold");
+           add_type(module, hold_type_create, "Hold") && add_type(module, core_memory_type_create, "CoreMemory");
 }
 
 PyMODINIT_FUNC PyInit__requests(void)

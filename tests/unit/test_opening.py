@@ -40,7 +40,7 @@ def test_an_interrupt_leaves_nothing(when: str) -> None:
             pointer = opening.hold()
             if when == "as it is held":
                 del pointer
-                opening.held = None
+                opening.memory = None
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

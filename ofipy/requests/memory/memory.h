@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The memory of operations: finding the address behind a Python object (segment.c, the only file that knows numpy), keeping
- * that object alive while the core uses its memory (buffer_reference.c), also after the request is gone (orphan.c).
+ * that object alive while the core uses its memory (buffer_reference.c), also after the request is gone (orphan.c). And the
+ * memory of the core's own objects (core_memory.c).
  *
  * This layer knows the core, but neither requests nor posters.
  */
@@ -28,6 +29,9 @@ struct buffer_reference {
     Py_buffer view; /* view.obj is NULL without an export */
 };
 void buffer_reference_release(struct buffer_reference *reference);
+
+/* The type of what frees the memory of a closed object of the core. */
+PyObject *core_memory_type_create(PyObject *module);
 
 /* ------------------------------------------------------------------------------------------------------------- orphans */
 

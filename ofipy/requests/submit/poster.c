@@ -86,8 +86,8 @@ static void poster_dealloc(PyObject *self)
     Py_CLEAR(poster->finder.allocation_starts);
     Py_CLEAR(poster->finder.find_owned);
     /*
-     * The owner is released here and not by poster_clear: each request references its poster, and the garbage collector may
-     * clear that before it clears the request. The core reads the endpoint when a request with a message is abandoned.
+     * The owner is released here and not by poster_clear: the garbage collector may clear the poster before a request, and
+     * each request references its poster. The core reads the endpoint when a request with a message is abandoned.
      */
     Py_CLEAR(poster->owner);
     release(self);
