@@ -65,6 +65,11 @@ rdma_guest() { # NAME SECONDS COMMAND…: pytest over Soft-RoCE
 
 guest_rdma() { # behind `guest`; emulated, a test takes seconds: the suite in several boots
     local files=(tests/conformance/test_*.py) at status=0
+    # Programs of others that tests/verbs runs beside ours.
+    [ ! -d "$work/guest" ] || {
+        command -v ib_send_lat >/dev/null || apt_install perftest
+        command -v ucmatose >/dev/null || apt_install rdmacm-utils
+    }
     # A boot that fails does not keep the later ones from being made.
     rdma_guest gone 400 python3 -P -m pytest tests/verbs/test_gone_device.py || status=1
     rdma_guest rdma 1500 python3 -P -m pytest tests/verbs || status=1
