@@ -101,6 +101,7 @@ class Waiter:
 @final
 class CoreMemory:
     def __new__(cls, pointer: Any, free: Callable[[Any], Any], /) -> Self: ...
+    def __call__(self, pointer: Any, /) -> None: ...
 
 @final
 class Notices:

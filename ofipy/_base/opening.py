@@ -46,7 +46,7 @@ class Opening:
         assert self.free is not None
         pointer = self.find()
         self.memory = CoreMemory(pointer, self.free)
-        return ffi.gc(pointer, lambda _, memory=self.memory: None)
+        return ffi.gc(pointer, self.memory)
 
     def __enter__(self) -> Self:
         return self

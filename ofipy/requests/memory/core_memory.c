@@ -48,10 +48,18 @@ static void core_memory_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+/* A pointer of ffi.gc keeps its destructor, so this is one. It is in C: a handler of a signal cannot run in it. */
+static PyObject *ignore_call(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(keywords))
+{
+    Py_RETURN_NONE;
+}
+
 static PyType_Slot core_memory_slots[] = {
-    {Py_tp_doc, (void *)"CoreMemory(pointer, free): calls free(pointer) when the last reference to it goes."},
+    {Py_tp_doc,
+     (void *)"CoreMemory(pointer, free): calls free(pointer) when the last reference to it goes. A call does nothing."},
     {Py_tp_new, core_memory_new},
     {Py_tp_dealloc, core_memory_dealloc},
+    {Py_tp_call, ignore_call},
     {0},
 };
 
