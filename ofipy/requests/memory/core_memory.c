@@ -8,23 +8,23 @@
 #include "memory/memory.h"
 
 struct core_memory {
-    PyObject_HEAD PyObject *pointer; /* what `release` is called with, once; owned */
-    PyObject *release;               /* a function of cffi's; owned */
+    PyObject_HEAD PyObject *pointer; /* what `free_memory` is called with, once; owned */
+    PyObject *free_memory;           /* a function of cffi's; owned */
 };
 
 static PyObject *core_memory_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *pointer, *release;
+    PyObject *pointer, *free_memory;
     struct core_memory *memory;
 
-    if (!PyArg_ParseTuple(arguments, "OO:CoreMemory", &pointer, &release))
+    if (!PyArg_ParseTuple(arguments, "OO:CoreMemory", &pointer, &free_memory))
         return NULL;
     memory = (struct core_memory *)allocate(type, 0);
     if (!memory)
         return NULL;
     replace_object(&memory->pointer, pointer);
-    replace_object(&memory->release, release);
+    replace_object(&memory->free_memory, free_memory);
     return (PyObject *)memory;
 }
 
@@ -37,13 +37,13 @@ static void core_memory_dealloc(PyObject *self)
 
     /* The last reference may go while an exception is being raised. */
     PyErr_Fetch(&kind, &error, &trace);
-    result = PyObject_CallFunctionObjArgs(memory->release, memory->pointer, NULL);
+    result = PyObject_CallFunctionObjArgs(memory->free_memory, memory->pointer, NULL);
     if (!result)
-        PyErr_WriteUnraisable(memory->release);
+        PyErr_WriteUnraisable(memory->free_memory);
     Py_XDECREF(result);
     PyErr_Restore(kind, error, trace);
     Py_DECREF(memory->pointer);
-    Py_DECREF(memory->release);
+    Py_DECREF(memory->free_memory);
     release(self);
     Py_DECREF(type);
 }

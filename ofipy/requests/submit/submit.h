@@ -47,8 +47,8 @@ extern struct submit_python submit_python;
 struct poster {
     struct orphan_owner orphans;  /* the operations whose request is gone; all that requests know of a poster */
     struct ofp_endpoint *pointer; /* NULL once it is closed */
-    PyObject *owner;              /* of the memory behind `pointer`, also once that is closed */
-    PyObject *vector;             /* `_vector` of the peers that it accepts; owned, as all objects here */
+    PyObject *owner;  /* of the memory behind `pointer`: CoreMemory, in tuples; the collector clears neither */
+    PyObject *vector; /* `_vector` of the peers that it accepts; owned, as all objects here */
     struct segment_finder finder;
     PyObject *last_peer; /* the last Peer that was accepted; NULL: none */
     uint32_t last_peer_number;
