@@ -117,7 +117,12 @@ class Group(Resource):
             pointer = opening.hold()
             # For C, which refuses what is closed; the memory stays as long as this object.
             self._address = int(ffi.cast("uintptr_t", pointer))
-            self._own(Handle(pointer, lib.ofp_group_close, (endpoint._core,), "group", opening=opening))
+            provider = endpoint.provider
+
+            def close(pointer: Any) -> None:
+                check(lib.ofp_group_close(pointer), operation="close a group", provider=provider)
+
+            self._own(Handle(pointer, close, (endpoint._core,), "group", opening=opening))
         self._number = int(number[0])
 
     def _join(self, rank: int, peers: Sequence[Peer], numbers: Sequence[int], hosts: Sequence[int]) -> None:

@@ -207,6 +207,21 @@ def test_with_never_hides_an_exception(target: Target) -> None:
     fabric.close()
 
 
+@pytest.mark.needs("groups")
+def test_a_group_that_another_thread_cannot_close_stays_open(open_endpoint: OpenEndpoint) -> None:
+    ep = open_endpoint(threading="domain", progress="manual")
+    group = ofipy.Group(ep)
+    thread = threading.Thread(target=ep.domain.adopt)
+    thread.start()
+    thread.join()
+    with pytest.raises(ofipy.ThreadingError, match="close a group"):
+        group.close()
+    assert not group.closed
+    ep.domain.adopt()
+    group.close()
+    assert group.closed
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_dropping_everything_in_any_order(target: Target, seed: int) -> None:
     """Garbage collection may end objects in any order; a warning is all that happens."""

@@ -139,8 +139,11 @@ struct ofp_agreement_result {
  */
 ofp_request_t ofp_group_agree(struct ofp_group *group, uint64_t flags, uint32_t value,
                               struct ofp_agreement_result *result);
-/* Its collectives end with ECANCELED, those that are prepared cannot be started. The endpoint's close does it, too. */
-void ofp_group_close(struct ofp_group *group);
+/*
+ * Its collectives end with ECANCELED, those that are prepared cannot be started. The endpoint's close does it, too. 0, or
+ * the error of a thread that may not enter the domain. Freeing has no effect before the close.
+ */
+int ofp_group_close(struct ofp_group *group);
 void ofp_group_free(struct ofp_group *group);
 
 /*

@@ -116,4 +116,8 @@ void ofpi_group_release(struct ofp_group *group)
     free(group);
 }
 
-void ofp_group_free(struct ofp_group *group) { ofpi_group_release(group); }
+void ofp_group_free(struct ofp_group *group)
+{
+    if (group->closed)
+        ofpi_group_release(group);
+}

@@ -57,14 +57,20 @@ void ofpi_groups_leave_endpoint(struct ofpi_endpoint *endpoint)
 }
 
 /* The group stays in the domain's list while transfers of it are in flight, at the latest until its endpoint closes. */
-void ofp_group_close(struct ofp_group *group)
+int ofp_group_close(struct ofp_group *group)
 {
+    int result;
+
     /* After the endpoint's close there is nothing to do, and the domain may be closed, too. */
-    if (group->closed || ofpi_domain_enter(group->domain))
-        return;
+    if (group->closed)
+        return 0;
+    result = ofpi_domain_enter(group->domain);
+    if (result)
+        return result;
     close_group(group, true);
     ofpi_wait_for_leavers(group->domain, &group->waiting);
     if (ofpi_group_is_over(group))
         ofpi_group_leave_endpoint(group);
     ofpi_domain_leave(group->domain);
+    return 0;
 }
