@@ -339,7 +339,7 @@ static void test_closing_while_an_operation_runs(void **state)
     assert_int_equal(team_read(&team).error, ECANCELED);
     op = record(&team, 1, OFP_BARRIER, NULL, 0, 6);
     assert_int_equal(ofp_post(team.members[1].endpoint, &op, 1), 1);
-    /* It has no effect: the group is open. */
+    /* The group is open, so this has no effect. */
     ofp_group_free(team.members[1].group);
     assert_int_equal(ofp_group_close(team.members[1].group), 0);
     assert_int_equal(team_read(&team).error, ECANCELED);

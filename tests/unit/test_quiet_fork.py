@@ -25,7 +25,6 @@ def test_a_thread_that_runs_is_waited_for() -> None:
     clock = time.pthread_getcpuclockid(thread.ident)
     while time.clock_gettime_ns(clock) < HASHING_NS:
         time.sleep(0.001)
-    assert quiet_fork.count_awake() >= 1
     quiet_fork.wait_until_others_sleep()
     used = time.clock_gettime_ns(clock)
     may_end.set()
